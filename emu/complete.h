@@ -47,8 +47,8 @@ enum rxe_wc_status rxe_wqe_failed_status(const struct rxe_send_wqe *wqe);
  * and its send queue is empty. */
 void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status);
 
-/* UD and raw, whose messages are one packet: completes, defers or fails the oldest send. OUTPUT_IDLE:
- * the next one may be tried. */
+/* UD and raw, whose messages are one packet: completes, defers or fails the oldest send.
+ * OUTPUT_IDLE: the next one may be tried. */
 enum output_result rxe_message_sent(struct rxe_engine *engine, struct rxe_qp *qp,
 				    enum send_result result);
 

@@ -8,8 +8,8 @@
  *                                  addresses. rc/rc.c passes requests to the responder, responses
  *                                  to the requester; uc.c, ud.c and raw/raw.c do both;
  *                                  rc/time_wait.c answers for queue pairs that no longer exist.
- *   execute   (in input)           rc/responder.c checks the PSN; rc/responder_execute.c checks keys
- *                                  and moves bytes through sge.c; rc/responder_duplicate.c handles
+ *   execute   (in input)           rc/responder.c checks the PSN; rc/responder_execute.c checks
+ *                                  keys and moves bytes by sge.c; rc/responder_duplicate.c handles
  *                                  requests that were executed before.
  *   complete  (in input)           rc/requester_complete.c retires the requests that a response
  *                                  acknowledges; complete.c pushes completions into cq.c, where
@@ -121,8 +121,8 @@ struct rxe_engine_cfg {
 	uint32_t max_frame; /* longest frame that a raw queue pair sends, at most WIRE_MAX_FRAME */
 	/* Belongs to the host, which calls rxe_time_wait_trains_sent(). NULL: no TIME_WAIT. */
 	struct rxe_time_wait_table *time_wait;
-	/* Memory for requests that arrive behind a missing one, RXE_HOLD_PACKETS of them. NULL: they
-	 * are dropped, and after a loss the requester resends everything. */
+	/* Memory for requests that arrive behind a missing one, RXE_HOLD_PACKETS of them. NULL:
+	 * they are dropped, and after a loss the requester resends everything. */
 	struct rxe_held *held;
 };
 

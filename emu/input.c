@@ -162,7 +162,8 @@ static void to_group(struct rxe_engine *engine, const struct wire_packet *packet
 	}
 }
 
-/* Headers are read once, from the copy where there is one; the payload is read when it is stored. */
+/* Headers are read once, from the copy where there is one; the payload is read when it is
+ * stored. */
 static bool parse(struct wire_packet *ret, const struct wire_arrival *arrival)
 {
 	const uint8_t *headers = arrival->headers ? arrival->headers : arrival->p;

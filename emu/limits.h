@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every bound of the engine. A device offers no more (struct rxe_offer in engine.h), reports what it
- * offers, and enforces it. */
+/* Every bound of the engine. A device offers no more (struct rxe_offer in engine.h), reports what
+ * it offers, and enforces it. */
 #ifndef RXE_EMU_LIMITS_H
 #define RXE_EMU_LIMITS_H
 

@@ -319,8 +319,8 @@ enum post_result rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
  * ERR. The QP stays on the ready list, so that a pending NAK can leave. engine->now_ns must be
  * current. */
 void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status head_status);
-/* UD, UC and RAW: completes the oldest send with status, flushes the others, enters SQE, where the QP
- * still receives. */
+/* UD, UC and RAW: completes the oldest send with status, flushes the others, enters SQE, where the
+ * QP still receives. */
 void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status);
 /* In SQD: nothing is in flight any more. Raises SQ_DRAINED if the program asked for it; no effect
  * in other states. A QP that enters SQD is made ready, so its transport sees SQD in output. */

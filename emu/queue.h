@@ -184,8 +184,8 @@ void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t st
 /* Moves what is in the ring, which must fit, to memory of this many entries. */
 void rxe_ring_move(struct rxe_ring *ring, void *mem, uint32_t entries);
 
-/* Copies a receive's SGEs. Returns the sum of their lengths, at most UINT32_MAX: a receive longer than
- * the longest message is valid, and the rest is never filled. */
+/* Copies a receive's SGEs. Returns the sum of their lengths, at most UINT32_MAX: a receive longer
+ * than the longest message is valid, and the rest is never filled. */
 uint32_t rxe_copy_sges(struct rxe_sge *to, const struct rxe_recv_wr *wr);
 /* Copies a receive into the ring. The caller has checked the state. */
 enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,

@@ -153,7 +153,8 @@ enum rxe_tm_claim rxe_tm_claim(struct rxe_engine *engine, struct rxe_qp *qp,
 	struct rxe_tag_entry *entry;
 	struct tmh tmh;
 
-	/* The packet comes again, because its bytes could not be stored; or another in its place. */
+	/* The packet comes again, because its bytes could not be stored; or another in its
+	 * place. */
 	if (qp->claim.held)
 		return packet->payload_len < qp->claim.skip ? TM_BAD_LENGTH : TM_CLAIMED;
 	if (packet->payload_len < TMH_LEN)

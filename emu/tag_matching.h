@@ -3,9 +3,9 @@
  * of RC queue pairs that begin with a tag header go to the tagged buffer that matches.
  *
  *   eager        the bytes behind the header are stored there.
- *   rendezvous   the header names the sender's memory: the queue pair READs it into the buffer and
- *                then SENDs FIN, a copy of the header. Only a queue pair without a send queue of its
- *                own: the SRQ uses it then.
+ *   rendezvous   the header names the sender's memory: the queue pair READs it into the buffer
+ *                and then SENDs FIN, a copy of the header. Only a queue pair without a send queue
+ *                of its own: the SRQ uses it then.
  *   unexpected   no buffer matches: the whole message, header included, goes to a receive.
  *
  * Completions go to the SRQ's CQ. Called by the responder for SENDs, by complete.c when a READ or

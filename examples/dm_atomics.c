@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A counter in device memory. Four clients add to it over the wire at the same time; none of their additions is lost, because
- * each is one instruction on one word, and every ticket number is drawn once. */
+/* A counter in device memory. Four clients add to it over the wire at the same time; none of their
+ * additions is lost, because each is one instruction on one word, and every ticket number is drawn
+ * once. */
 #include <stdio.h>
 #include <stdlib.h>
 

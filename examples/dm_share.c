@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Two processes, one device context. The first allocates device memory and registers memory of its own, and hands the other its
- * context's descriptor and three handles. The other imports them, reads and writes the device memory, and moves bytes
- * between it and the first one's memory by RDMA. */
+/* Two processes, one device context. The first allocates device memory and registers memory of its
+ * own, and hands the other its context's descriptor and three handles. The other imports them,
+ * reads and writes the device memory, and moves bytes between it and the first one's memory by
+ * RDMA. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@ struct letter {
 	uint64_t addr; /* of the region's memory, in the process that has it */
 };
 
-/* Bytes of the first process, by its region's key, into device memory, by the key of a region that the second one made. */
+/* Bytes of the first process, by its region's key, into device memory, by the key of a region that
+ * the second one made. */
 static void move(struct ibv_pd *pd, const struct ibv_mr *from, uint64_t addr,
 		 const struct ibv_mr *to, uint32_t len)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A DMA handle: hints about a region's memory, given when it is registered. While this waits, `rxe_dm show` lists the handle
- * with its hints; with an argument, a command to run then, it runs that. */
+/* A DMA handle: hints about a region's memory, given when it is registered. While this waits,
+ * `rxe_dm show` lists the handle with its hints; with an argument, a command to run then, it runs
+ * that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

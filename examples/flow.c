@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Flow steering: two raw packet queue pairs, one that sends Ethernet frames and one whose flows say which of them it receives. The
- * frames are UDP datagrams over IPv4; the flows look at the destination port. One flow marks what it takes with a tag, one drops,
- * and a default flow takes the rest. */
+/* Flow steering: two raw packet queue pairs, one that sends Ethernet frames and one whose flows say
+ * which of them it receives. The frames are UDP datagrams over IPv4; the flows look at the
+ * destination port. One flow marks what it takes with a tag, one drops, and a default flow takes
+ * the rest. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdint.h>
@@ -23,7 +24,8 @@ struct end {
 	uint8_t memory[WRS][FRAME];
 };
 
-/* A rule as ibv_create_flow() reads it: attributes, then the specifications. Their sizes leave no gaps. */
+/* A rule as ibv_create_flow() reads it: attributes, then the specifications. Their sizes leave no
+ * gaps. */
 struct rule {
 	struct ibv_flow_attr attr;
 	struct ibv_flow_spec_tcp_udp udp;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Memory windows: a server opens a part of its memory to each request of a client, for a while. The client gets a key with the
- * message that announces the part; it writes there, and the SEND that says so takes the key back (SEND with invalidate). Nothing
- * of the server's memory stays open between requests, and no request costs a registration. */
+/* Memory windows: a server opens a part of its memory to each request of a client, for a while. The
+ * client gets a key with the message that announces the part; it writes there, and the SEND that
+ * says so takes the key back (SEND with invalidate). Nothing of the server's memory stays open
+ * between requests, and no request costs a registration. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A parent domain: a protection domain together with a thread domain, and with allocators of the program's own. The memory of
- * a completion queue comes from an arena of the program; a queue pair's is left to the library. */
+/* A parent domain: a protection domain together with a thread domain, and with allocators of the
+ * program's own. The memory of a completion queue comes from an arena of the program; a queue
+ * pair's is left to the library. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 
 #define ARENA_BYTES (1u << 20)
 
-/* Zeroed, and shared, so that fork() does not copy it: what the manual page asks of an allocator. */
+/* Zeroed, and shared, so that fork() does not copy it: what the manual page asks of an
+ * allocator. */
 struct arena {
 	char *memory;
 	size_t used;

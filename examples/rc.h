@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the examples have in common: a reliable connection between two processes that have a socket to each other. */
+/* What the examples have in common: a reliable connection between two processes that have a socket
+ * to each other. */
 #ifndef EXAMPLES_RC_H
 #define EXAMPLES_RC_H
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* An echo over a connection that librdmacm makes: addresses and ports as with sockets, messages as with verbs. In one terminal
- * `rdma_echo serve ADDRESS PORT`, in another `rdma_echo ask ADDRESS PORT TEXT...`. The calls wait for what they begin. */
+/* An echo over a connection that librdmacm makes: addresses and ports as with sockets, messages as
+ * with verbs. In one terminal `rdma_echo serve ADDRESS PORT`, in another `rdma_echo ask ADDRESS
+ * PORT TEXT...`. The calls wait for what they begin. */
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>

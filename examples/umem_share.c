@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A umem shared between processes, by libmlx5's calls: the first registers memory and exports it; the second imports it, makes
- * a memory key over it by command, and lets a queue pair read the first one's memory by that key. Needs an instance that
- * was started with --mlx5 on. */
+/* A umem shared between processes, by libmlx5's calls: the first registers memory and exports it;
+ * the second imports it, makes a memory key over it by command, and lets a queue pair read the
+ * first one's memory by that key. Needs an instance that was started with --mlx5 on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static void put(uint8_t *command, unsigned int bit, unsigned int bits, uint64_t 
 	}
 }
 
-/* CREATE_MKEY: a plain translation of the whole umem, to be read from afar, for every queue pair. */
+/* CREATE_MKEY: a plain translation of the whole umem, to be read from afar, for every queue
+ * pair. */
 static struct mlx5dv_devx_obj *make_key(struct ibv_pd *pd, const struct mlx5dv_devx_umem *umem,
 					uint64_t len, uint32_t *ret_key)
 {

@@ -10,7 +10,8 @@
 
 /* clang-format off */
 static const struct rc_nak naks[] = {
-	/* fault                    syndrome                   QP     event                            receive */
+	/* fault                    syndrome                   QP     event
+	 * receive */
 	[RC_FAULT_NONE]         = { AETH_ACK,                  LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
 	[RC_FAULT_PSN_GAP]      = { RC_NAK_PSN_SEQUENCE,       LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
 	[RC_FAULT_RNR]          = { AETH_RNR_NAK,              LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },

@@ -30,8 +30,8 @@
 
 /* A train costs a system call on each side, whatever it holds. Behind GATHER_BEHIND packets in
  * flight, requests of up to GATHER_BYTES wait until they are as many as those in flight, at least
- * GATHER_MIN and at most GATHER_MAX, and leave together. So trains grow with the depth of the queue,
- * and at least one train is under way while the next one gathers. */
+ * GATHER_MIN and at most GATHER_MAX, and leave together. So trains grow with the depth of the
+ * queue, and at least one train is under way while the next one gathers. */
 #define GATHER_BEHIND 8
 #define GATHER_MIN    16
 #define GATHER_MAX    48

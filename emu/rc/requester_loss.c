@@ -77,7 +77,8 @@ void rc_repair_answered(struct rc_repair *repair, uint32_t packets)
 		repair->misses++;
 }
 
-/* A bit for each PSN of [una, una + RC_ARRIVED_PSNS). Bits are clear while nothing is waited for. */
+/* A bit for each PSN of [una, una + RC_ARRIVED_PSNS). Bits are clear while nothing is waited
+ * for. */
 static uint64_t *word_of(struct rc_arrived *arrived, uint32_t psn)
 {
 	return &arrived->bits[psn % RC_ARRIVED_PSNS / 64];
@@ -111,8 +112,8 @@ bool rc_arrived_add(struct rc_arrived *arrived, uint32_t psn, uint32_t una_psn)
 	return true;
 }
 
-/* Packets keep their order mostly: a response to what was sent after the missing ones were requested
- * again shows that these are missing again. */
+/* Packets keep their order mostly: a response to what was sent after the missing ones were
+ * requested again shows that these are missing again. */
 void rc_arrived_raise(struct rc_arrived *arrived, uint32_t psn, uint32_t una_psn)
 {
 	if (!arrived->is_waiting) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Selective repeat, as far as the standard's responses allow it. A NAK names one missing request, so
- * one is resent for each round trip. Missing READ responses are all known, and requested at once. */
+/* Selective repeat, as far as the standard's responses allow it. A NAK names one missing request,
+ * so one is resent for each round trip. Missing READ responses are all known, and requested at
+ * once. */
 #include "emu/rc/requester.h"
 
 #include "emu/engine.h"

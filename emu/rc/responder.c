@@ -113,9 +113,10 @@ static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 }
 
 /* Executes the requests that were held behind the packet which has just arrived. A requester that
- * resends may cut a READ into more parts than before: one that was held must not be the READ too many
- * then, and is dropped. Those that remain show the next gap. A requester that asked with that packet alone is told now. One that resends
- * everything is not: its next packets may close the gap. */
+ * resends may cut a READ into more parts than before: one that was held must not be the READ too
+ * many then, and is dropped. Those that remain show the next gap. A requester that asked with that
+ * packet alone is told now. One that resends everything is not: its next packets may close the
+ * gap. */
 static void resume(struct rxe_engine *engine, struct rxe_qp *qp, bool asked)
 {
 	struct rc_hold *hold = &qp->rc.hold;

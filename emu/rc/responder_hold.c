@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A list for each queue pair, sorted by PSN, in one pool. Requests mostly arrive in order, so one is
- * mostly added at the end. */
+/* A list for each queue pair, sorted by PSN, in one pool. Requests mostly arrive in order, so one
+ * is mostly added at the end. */
 #include "emu/rc/responder_hold.h"
 
 #include "net/wire/opcode.h"

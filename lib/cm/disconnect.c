@@ -85,7 +85,8 @@ void cm_dreq_received(struct cm *cm, const struct cm_path *path, const struct cm
 		dreq_again(id, path, msg);
 		return;
 	}
-	/* REP_SENT: the RTU may be lost, or late. REP_RCVD: too early an end, the DREQ comes again. */
+	/* REP_SENT: the RTU may be lost, or late. REP_RCVD: too early an end, the DREQ comes
+	 * again. */
 	state = cm_state_without_mra(id->state);
 	if (state != CM_STATE_ESTABLISHED && state != CM_STATE_REP_SENT &&
 	    state != CM_STATE_DREQ_SENT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages on their way out, and their retries. Timers of ids are a binary heap by deadline: each id
- * has at most one, and knows its place. */
+/* Messages on their way out, and their retries. Timers of ids are a binary heap by deadline: each
+ * id has at most one, and knows its place. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

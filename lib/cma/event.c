@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Events of cm.h become events of ids. An id hears of its connection only in the states in which
- * Linux reports it: DISCONNECTED once, TIMEWAIT_EXIT behind it. Of a connection request, the endpoints
- * choose the listener, which gets a new id and the event CONNECT_REQUEST. */
+ * Linux reports it: DISCONNECTED once, TIMEWAIT_EXIT behind it. Of a connection request, the
+ * endpoints choose the listener, which gets a new id and the event CONNECT_REQUEST. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Endpoints and ports. Ports belong to the instance, not to a device: ids of all programs and devices
- * share the ports of a port space. Two ids share one port only if their addresses differ, or if both
- * said so (RCM_OPTION_ID_REUSEADDR). All listeners of a port share one service ID, hence one listener
- * of cm.h; the endpoints in a connection request choose among them. */
+/* Endpoints and ports. Ports belong to the instance, not to a device: ids of all programs and
+ * devices share the ports of a port space. Two ids share one port only if their addresses differ,
+ * or if both said so (RCM_OPTION_ID_REUSEADDR). All listeners of a port share one service ID, hence
+ * one listener of cm.h; the endpoints in a connection request choose among them. */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What others see of an id: its addresses and path, the attributes of the program's queue pair for its
- * way to RTS, and the line that `rxe_dm show` prints. */
+/* What others see of an id: its addresses and path, the attributes of the program's queue pair for
+ * its way to RTS, and the line that `rxe_dm show` prints. */
 #include <errno.h>
 
 #include "lib/cma/private.h"

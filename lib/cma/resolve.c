@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Addresses of an id: bind, resolve address, resolve route, listen, join a group. A device is chosen
- * as Linux does: by the source address, else by the source address that the host's routes choose. */
+/* Addresses of an id: bind, resolve address, resolve route, listen, join a group. A device is
+ * chosen as Linux does: by the source address, else by the source address that the host's routes
+ * choose. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

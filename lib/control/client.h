@@ -109,8 +109,8 @@ int ctl_reg_umem(const struct ctl_context *context, const struct ctl_reg_mr *ume
  * set. *ret_domain is its number, the same for all who open it. */
 int ctl_open_xrcd(const struct ctl_context *context, int fd, uint32_t flags, uint32_t *ret_handle,
 		  uint32_t *ret_domain);
-/* The process's own XRC target (is_new), or one of another that it opens. -EINVAL: the domain has no
- * such queue pair. *ret_epoch: of the slot in the number. */
+/* The process's own XRC target (is_new), or one of another that it opens. -EINVAL: the domain has
+ * no such queue pair. *ret_epoch: of the slot in the number. */
 int ctl_open_qp(const struct ctl_context *context, uint32_t xrcd, uint32_t qpn, bool is_new,
 		uint32_t *ret_handle, uint32_t *ret_epoch);
 /* *ret_left: handles of the queue pair that remain, of all processes. */

@@ -80,7 +80,8 @@ void ctl_profile_init(struct ctl_profile *ret);
  * is wrong. */
 bool ctl_profile_read(struct ctl_profile *profile, FILE *from, uint32_t *ret_line,
 		      char why[static CTL_PROFILE_WHY]);
-/* Speed of the port in units of 100 Mb/s, and as Linux's sysfs writes it: "40 Gb/sec (4X FDR10)". */
+/* Speed of the port in units of 100 Mb/s, and as Linux's sysfs writes it: "40 Gb/sec (4X
+ * FDR10)". */
 uint32_t ctl_profile_speed(const struct ctl_profile *profile);
 #define CTL_PROFILE_RATE 48
 const char *ctl_profile_rate(const struct ctl_profile *profile, char ret[static CTL_PROFILE_RATE]);

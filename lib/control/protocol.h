@@ -62,8 +62,8 @@ static_assert(sizeof(struct ctl_hello) == 64, "never changes");
 
 enum ctl_op {
 	CTL_DEVICE = 1, /* handle: index */
-	/* fds: shared memory, arena, receive socket, event socket; on an interface a send socket, of
-	 * a memory link the doorbell as receive socket, the slot's rings and the hub's page */
+	/* fds: shared memory, arena, receive socket, event socket; on an interface a send socket,
+	 * of a memory link the doorbell as receive socket, the slot's rings and the hub's page */
 	CTL_ATTACH,
 	CTL_DETACH,
 	CTL_MEET,  /* of a memory link; handle: another slot; fd: its rings, to read */
@@ -153,7 +153,8 @@ struct ctl_msg_mw {
 	uint32_t kind; /* RXE_MR_WINDOW_1 or 2 */
 };
 
-/* The process that creates an XRC target announces it; it has a handle of it as any that opens it. */
+/* The process that creates an XRC target announces it; it has a handle of it as any that opens
+ * it. */
 struct ctl_msg_qp {
 	uint32_t xrcd; /* handle of the caller's */
 	uint32_t qpn;

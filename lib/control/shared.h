@@ -240,9 +240,9 @@ static inline bool ctl_handle_live(const struct ctl_shared *shared, uint32_t han
 	return handle && atomic_load(&shared->live[handle & (CTL_MAX_OBJECTS - 1)]) == handle;
 }
 
-/* Grace periods. Once the gauge of a slot was seen at zero, its process does not use a key or handle
- * that was cleared before. The server waits so for all processes, a process that closes a memory
- * window for all others. */
+/* Grace periods. Once the gauge of a slot was seen at zero, its process does not use a key or
+ * handle that was cleared before. The server waits so for all processes, a process that closes a
+ * memory window for all others. */
 #define GRACE_NOBODY RXE_MAX_SLOTS
 
 struct grace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Rules above the link, about completions, verbs, the device and messages of the connection manager:
- * their words, and decisions about what they apply to. */
+/* Rules above the link, about completions, verbs, the device and messages of the connection
+ * manager: their words, and decisions about what they apply to. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <fnmatch.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Values in fault rules. Each parser answers whether the whole text was good. Names of error numbers:
- * glibc alone has strerrorname_np(). */
+/* Values in fault rules. Each parser answers whether the whole text was good. Names of error
+ * numbers: glibc alone has strerrorname_np(). */
 #include "lib/inject/value.h"
 
 #include <errno.h>

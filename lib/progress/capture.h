@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Captures of this process's packets. Maps a packet to its queue pair and work request, for
- * captures, fault rules and reports of failures. The engine never asks, so speed does not matter. Under the engine lock. */
+ * captures, fault rules and reports of failures. The engine never asks, so speed does not matter.
+ * Under the engine lock. */
 #ifndef RXE_PROGRESS_CAPTURE_H
 #define RXE_PROGRESS_CAPTURE_H
 

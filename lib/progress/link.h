@@ -63,8 +63,9 @@ uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint
 int device_link_send(struct device_link *link, struct wire_train *trains, size_t n);
 int device_link_receive(struct device_link *link, struct wire_arrival *ret, size_t max);
 
-/* The raw port of a device on an interface (net/link/ethernet/raw_port.h): bare trains of the engine
- * go out by it, and its frames go to the engine. They pass neither fault rules nor captures. */
+/* The raw port of a device on an interface (net/link/ethernet/raw_port.h): bare trains of the
+ * engine go out by it, and its frames go to the engine. They pass neither fault rules nor
+ * captures. */
 
 /* Opens the port unless it is open; the link's wait descriptor then tells of its frames, too. 0,
  * -EPERM or another negative errno. */

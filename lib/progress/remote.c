@@ -203,9 +203,9 @@ static bool run(struct progress *progress, struct ctl_remote_request *e)
 }
 
 /* True for a request to this process. The sender may have withdrawn a request to this process and
- * sent one to another since it set its bit here. The owner is read after the state, and each request
- * has a state of its own, so the change of the state to TAKEN fails if the owner is of another
- * request than the state. */
+ * sent one to another since it set its bit here. The owner is read after the state, and each
+ * request has a state of its own, so the change of the state to TAKEN fails if the owner is of
+ * another request than the state. */
 static bool is_for_us(struct progress *progress, const struct ctl_remote_request *e)
 {
 	uint32_t us = progress->attachment->slot;

@@ -45,8 +45,8 @@ struct remote_requests {
 	bool no_vm;
 	/* The last access may be tried again, here or by memory.c. */
 	bool is_deferred;
-	/* A request of this process waits for its answer, maybe inside a turn of the engine. It runs
-	 * the requests of others meanwhile. */
+	/* A request of this process waits for its answer, maybe inside a turn of the engine. It
+	 * runs the requests of others meanwhile. */
 	bool is_waiting;
 	struct remote_peer peer[RXE_MAX_SLOTS];
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Connections and datagram lookups: connect, accept, reject, establish, disconnect. Endpoints: ids that
- * are made from what rdma_getaddrinfo() found, with a queue pair if one is wanted, and whose calls
- * wait. */
+/* Connections and datagram lookups: connect, accept, reject, establish, disconnect. Endpoints: ids
+ * that are made from what rdma_getaddrinfo() found, with a queue pair if one is wanted, and whose
+ * calls wait. */
 #include "lib/rdmacm/id.h"
 
 #include <stdbool.h>

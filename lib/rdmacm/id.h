@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* librdmacm's ids: struct rdma_cm_id as programs see it, and what the library knows beside. The id's
- * exchange with the other side lives in the device server; the library has its queue pair, and its
- * events. The public functions lie in the file of what they are about: server.h has the connection to
- * the server and the devices, channel.h the events.
+/* librdmacm's ids: struct rdma_cm_id as programs see it, and what the library knows beside. The
+ * id's exchange with the other side lives in the device server; the library has its queue pair, and
+ * its events. The public functions lie in the file of what they are about: server.h has the
+ * connection to the server and the devices, channel.h the events.
  *
  * The server names an id in events by its token, a number that no other id of the process has ever
  * had. So a late event finds no id rather than another one. */
@@ -64,8 +64,8 @@ struct rcm_id {
 	bool asks_attr;		    /* an option was set: events may be older than the option */
 };
 
-/* A multicast group that an id has joined. The server resolves the group's address and makes the device
- * listen to it; the library attaches the id's queue pair. */
+/* A multicast group that an id has joined. The server resolves the group's address and makes the
+ * device listen to it; the library attaches the id's queue pair. */
 struct rcm_member {
 	struct rcm_member *next;
 	uint64_t token;
@@ -145,8 +145,8 @@ int rcm_connect_finish(struct rcm_id *id, const struct ctl_cm_conn *conn);
 /* A new queue pair: agrees on ECE options with the other side's, if there are any, and moves the
  * queue pair to INIT; one for datagrams to RTS. 0 or a positive errno. */
 int rcm_qp_begin(struct rcm_id *id, struct ibv_qp *qp);
-/* These return 0 or a positive errno, and do nothing for an id without a queue pair. 255 as a number
- * of READs and atomics leaves the one that was agreed on with the other side. */
+/* These return 0 or a positive errno, and do nothing for an id without a queue pair. 255 as a
+ * number of READs and atomics leaves the one that was agreed on with the other side. */
 int rcm_qp_to_rts(struct rcm_id *id, uint8_t responder_resources, uint8_t initiator_depth);
 int rcm_qp_to_error(struct rcm_id *id);
 /* The other side's answer to the local extended connection establishment (ECE) options. */

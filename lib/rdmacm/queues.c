@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What belongs to an id, which a program reads with rdma_get_send_comp() and rdma_get_recv_comp(): queue
- * pairs, completion queues and shared receive queues. */
+/* What belongs to an id, which a program reads with rdma_get_send_comp() and rdma_get_recv_comp():
+ * queue pairs, completion queues and shared receive queues. */
 #include "lib/rdmacm/id.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The connection to the device server, the devices that this process has opened through librdmacm, and
- * fork(). */
+/* The connection to the device server, the devices that this process has opened through librdmacm,
+ * and fork(). */
 #include "lib/rdmacm/server.h"
 
 #include <errno.h>

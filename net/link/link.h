@@ -150,9 +150,9 @@ static inline int link_wait_fd(const struct link *link)
 	return link_bottom(link)->wait_fd;
 }
 
-/* A thread is about to wait on the wait descriptor of this link. True: it must not, link_receive has
- * work already. Each call is followed by one of link_wait_ended(). A link that reaches a network
- * needs neither. */
+/* A thread is about to wait on the wait descriptor of this link. True: it must not, link_receive
+ * has work already. Each call is followed by one of link_wait_ended(). A link that reaches a
+ * network needs neither. */
 static inline bool link_wait_begins(struct link *link)
 {
 	return link->ops->wait_begins && link->ops->wait_begins(link);
@@ -164,16 +164,17 @@ static inline bool link_has_waits(const struct link *link)
 	return link->ops->wait_begins != NULL;
 }
 
-/* The thread waits no more, or did not wait. readable: the wait descriptor was found readable. Needs
- * no lock. */
+/* The thread waits no more, or did not wait. readable: the wait descriptor was found readable.
+ * Needs no lock. */
 static inline void link_wait_ended(struct link *link, bool readable)
 {
 	if (link->ops->wait_ended)
 		link->ops->wait_ended(link, readable);
 }
 
-/* Where this link wants the next train to that slot of an address to be built, TRAIN_MAX_BYTES long:
- * what link_send() then does not copy. Valid until the next call of link_send(). NULL: anywhere. */
+/* Where this link wants the next train to that slot of an address to be built, TRAIN_MAX_BYTES
+ * long: what link_send() then does not copy. Valid until the next call of link_send(). NULL:
+ * anywhere. */
 static inline uint8_t *link_space(struct link *link, const struct gid *dst, uint32_t slot)
 {
 	return link->ops->space ? link->ops->space(link, dst, slot) : NULL;
@@ -201,9 +202,9 @@ static inline uint16_t link_max_segs(const struct link *link)
 	return link_bottom(link)->max_segs;
 }
 
-/* Joins or leaves a multicast group; a second join changes nothing. 0, -EINVAL (not a group, or the other address
- * family), -EOPNOTSUPP (the interface carries no such groups), -ENOENT (leave: not joined), -ENOSPC
- * or -errno. */
+/* Joins or leaves a multicast group; a second join changes nothing. 0, -EINVAL (not a group, or the
+ * other address family), -EOPNOTSUPP (the interface carries no such groups), -ENOENT (leave: not
+ * joined), -ENOSPC or -errno. */
 static inline int link_join(struct link *link, const struct gid *group)
 {
 	struct link *with = LINK_WITH(link, join);

@@ -139,7 +139,8 @@ size_t wire_emit_headers(uint8_t *p, const struct wire_packet *packet);
 /* Bytes of BTH and extended headers (at most WIRE_MAX_HEADERS); 0: unknown opcode. */
 uint32_t wire_header_len(uint8_t opcode);
 
-/* Single headers, unchecked. Each parse reads, and each emit writes, exactly the header's length. */
+/* Single headers, unchecked. Each parse reads, and each emit writes, exactly the header's
+ * length. */
 void bth_parse(struct bth *ret, const uint8_t p[static BTH_LEN]);
 void bth_emit(uint8_t p[static BTH_LEN], const struct bth *bth);
 void aeth_parse(struct aeth *ret, const uint8_t p[static AETH_LEN]);

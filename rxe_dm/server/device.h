@@ -165,8 +165,8 @@ uint64_t memory_device_settle(struct device *device, uint64_t now_ns);
 /* Attaches the server itself to a slot without a process, with a link that goes on where the
  * process ended. */
 int memory_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_wait_fd);
-/* The link's arrivals are handled: the server waits for the next. link_wait_ended() comes first when
- * its wait descriptor is readable. */
+/* The link's arrivals are handled: the server waits for the next. link_wait_ended() comes first
+ * when its wait descriptor is readable. */
 void memory_device_wait(struct link *link);
 
 /* address.c: the address, and the link that serves it. */

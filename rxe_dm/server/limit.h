@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits: those of the operating system, into which the server fits, and those of the profile, which
- * the settings name (lib/control/profile.h). */
+/* Limits: those of the operating system, into which the server fits, and those of the profile,
+ * which the settings name (lib/control/profile.h). */
 #ifndef RXE_DM_SERVER_LIMIT_H
 #define RXE_DM_SERVER_LIMIT_H
 
@@ -13,8 +13,8 @@
 void limit_fit_slots(struct ctl_settings *settings);
 /* What a person can do about a negative errno, as the end of a message: "" or ": raise ...". */
 const char *limit_remedy(int rc);
-/* A name has no '/', and is looked for beside the server, then in the prefix; else choice is a path.
- * False: explained on the log. */
+/* A name has no '/', and is looked for beside the server, then in the prefix; else choice is a
+ * path. False: explained on the log. */
 bool limit_load_profile(struct ctl_profile *ret, const char *choice);
 
 #endif

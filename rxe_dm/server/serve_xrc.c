@@ -4,9 +4,9 @@
  * until the last handle is closed. Engines compare domains by number.
  *
  * Then handles of XRC targets (ibv_open_qp(3)). A target queue pair is in the engine of the process
- * that created it; each process that created or opened it has a handle here. The server counts them,
- * and passes the queue pair's events on to all who opened it. The process ends the queue pair when
- * the last handle is freed. */
+ * that created it; each process that created or opened it has a handle here. The server counts
+ * them, and passes the queue pair's events on to all who opened it. The process ends the queue pair
+ * when the last handle is freed. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Times what a program asks the device server for: opening the device (the list, the connection, the context), then
- * registering and deregistering a page, again and again. Prints microseconds: the open, then one number for each
- * registration, on one line.
+/* Times what a program asks the device server for: opening the device (the list, the connection,
+ * the context), then registering and deregistering a page, again and again. Prints microseconds:
+ * the open, then one number for each registration, on one line.
  *
  * usage: rxe_dm run -- open_time [REGISTRATIONS] */
 #include <errno.h>

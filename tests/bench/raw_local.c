@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Two more baselines beside raw_udp: what two processes of one machine move over a TCP connection on the loopback, and over a
- * ring in shared memory that both copy into and out of. Throughput in messages of 64 KiB; latency is half the round trip of 8
- * bytes between two spinning processes. Output: key=value lines. Bounded in time; the child dies with its parent. */
+/* Two more baselines beside raw_udp: what two processes of one machine move over a TCP connection
+ * on the loopback, and over a ring in shared memory that both copy into and out of. Throughput in
+ * messages of 64 KiB; latency is half the round trip of 8 bytes between two spinning processes.
+ * Output: key=value lines. Bounded in time; the child dies with its parent. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>

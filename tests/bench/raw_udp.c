@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* The raw UDP baseline: what this machine's loopback carries between two processes, with none of our code in the way.
+/* The raw UDP baseline: what this machine's loopback carries between two processes, with none of
+ * our code in the way.
  *
- * Throughput has the shape of 64 KiB RDMA writes at MTU 4096 (one packet alone, then a train of 15), gathered from a buffer,
- * a CRC over each packet at both ends, the payload copied out where it lands. The sender keeps within a window that the
- * receiver moves through shared memory, which costs the wire nothing; without a window what is lost is lost. Latency is a
- * ping-pong of two spinning processes. Output: key=value lines; --tune adds other ways to make the system calls.
+ * Throughput has the shape of 64 KiB RDMA writes at MTU 4096 (one packet alone, then a train of
+ * 15), gathered from a buffer, a CRC over each packet at both ends, the payload copied out where it
+ * lands. The sender keeps within a window that the receiver moves through shared memory, which
+ * costs the wire nothing; without a window what is lost is lost. Latency is a ping-pong of two
+ * spinning processes. Output: key=value lines; --tune adds other ways to make the system calls.
  * Bounded in time; the child dies with its parent. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -345,7 +347,8 @@ static void exchange(int fd, const struct sockaddr_in *to, uint32_t len, bool fi
 	while (recv(fd, stage, sizeof(stage), 0) < 0) {
 		if (errno != EAGAIN)
 			die("recv");
-		/* Others may need the processor: then a spin would wait for the end of its slice. */
+		/* Others may need the processor: then a spin would wait for the end of its
+		 * slice. */
 		if (++empty % 64 == 0)
 			(void)sched_yield();
 	}

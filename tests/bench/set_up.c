@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Times what a program does before its first byte and after its last: the device list, the open, each object, each state
- * change, a registration of 4 KiB and of 1 GiB, and the ends of all of them. Two queue pairs of this process are connected to
- * each other; the first byte is a WRITE that is polled for. Prints one line for each step: its name and the median in
- * microseconds; "first" is the first round, in which the 1 GiB was not touched before.
+/* Times what a program does before its first byte and after its last: the device list, the open,
+ * each object, each state change, a registration of 4 KiB and of 1 GiB, and the ends of all of
+ * them. Two queue pairs of this process are connected to each other; the first byte is a WRITE that
+ * is polled for. Prints one line for each step: its name and the median in microseconds; "first" is
+ * the first round, in which the 1 GiB was not touched before.
  *
- * rdma_rxe pins the pages that it registers, so its ibv_reg_mr needs no less than the kernel needs to make them present; the line
- * below that of 1 GiB is that part. What its other steps need is known only where its module is loaded: no figures are published
- * that could stand here.
+ * rdma_rxe pins the pages that it registers, so its ibv_reg_mr needs no less than the kernel needs
+ * to make them present; the line below that of 1 GiB is that part. What its other steps need is
+ * known only where its module is loaded: no figures are published that could stand here.
  *
  * usage: rxe_dm run -- set_up [ROUNDS] */
 #include <errno.h>

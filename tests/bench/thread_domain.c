@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* What a thread domain saves: the lock of a completion queue at each poll. The same queue is polled with and without one, one
- * entry at a time: while it is full (of flushed receives, so that nothing but the poll is measured), and while it is
- * empty (then each poll also runs the engine, beside which a lock is little).
+/* What a thread domain saves: the lock of a completion queue at each poll. The same queue is polled
+ * with and without one, one entry at a time: while it is full (of flushed receives, so that nothing
+ * but the poll is measured), and while it is empty (then each poll also runs the engine, beside
+ * which a lock is little).
  *
  * usage: rxe_dm run -- thread_domain */
 #include <errno.h>
@@ -125,7 +126,8 @@ static void report(const char *what, double without, double with)
 	printf("%-28s %8.1f ns %8.1f ns   %.2f\n", what, without, with, with / without);
 }
 
-/* The best of some: what else the machine does is not of interest. In turns, so that both see the same machine. */
+/* The best of some: what else the machine does is not of interest. In turns, so that both see the
+ * same machine. */
 int main(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);

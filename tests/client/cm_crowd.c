@@ -2,11 +2,13 @@
 /* Many connections by librdmacm at once, on one event channel, without a thread of its own.
  *
  *   cm_crowd serve ADDRESS PORT BACKLOG [qp]          accepts all that come, until it is ended
- *   cm_crowd connect ADDRESS PORT COUNT WINDOW [qp]   COUNT connections, each ended at once, WINDOW at a time
- *   cm_crowd hold ADDRESS PORT COUNT [qp]             COUNT connections that stay until the server ends them
+ *   cm_crowd connect ADDRESS PORT COUNT WINDOW [qp]   COUNT connections, each ended at once,
+ *                                                     WINDOW at a time
+ *   cm_crowd hold ADDRESS PORT COUNT [qp]             COUNT connections that stay until the server
+ *                                                     ends them
  *
- * qp: each with a queue pair; else with the number of one that nobody has. The client says what it saw: "established N",
- * "failed N", "disconnected N"; and of "connect" the rate. */
+ * qp: each with a queue pair; else with the number of one that nobody has. The client says what it
+ * saw: "established N", "failed N", "disconnected N"; and of "connect" the rate. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/rdma_cma.h>

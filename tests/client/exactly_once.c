@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A client of the public verbs: a number of sends, writes, reads and atomics, each checked to arrive intact and once.
+/* A client of the public verbs: a number of sends, writes, reads and atomics, each checked to
+ * arrive intact and once.
  *
- * usage: exactly_once -p PORT [-n COUNT] [HOST]: without HOST it serves. Sizes vary from 1 byte to several packets;
- * every byte is a function of the operation's number, so that a lost, doubled or misplaced one shows. */
+ * usage: exactly_once -p PORT [-n COUNT] [HOST]: without HOST it serves. Sizes vary from 1 byte to
+ * several packets; every byte is a function of the operation's number, so that a lost, doubled or
+ * misplaced one shows. */
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The fixture of tests of the public verbs: an end is a queue pair with all that it needs, and two ends talk. Whatever goes wrong that
- * the test did not ask for fails the test. Nothing here waits by the clock: the runner's time limit ends what hangs. */
+/* The fixture of tests of the public verbs: an end is a queue pair with all that it needs, and two
+ * ends talk. Whatever goes wrong that the test did not ask for fails the test. Nothing here waits
+ * by the clock: the runner's time limit ends what hangs. */
 #ifndef TESTS_CLIENT_FIXTURE_H
 #define TESTS_CLIENT_FIXTURE_H
 
@@ -88,7 +89,8 @@ void fill(uint8_t *bytes, size_t len, uint32_t number);
 void expect_filled(const uint8_t *bytes, size_t len, uint32_t number);
 void expect_zero(const uint8_t *bytes, size_t len);
 
-/* Run the other side in a process of its own; both have an end of a socket. Call before any verb. */
+/* Run the other side in a process of its own; both have an end of a socket. Call before any
+ * verb. */
 int beside(void (*other)(int sock), pid_t *ret_pid);
 void meet(int sock);
 /* A descriptor for the other process; one from it. */

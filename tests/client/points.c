@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What the library uses of the functions that are cancellation points, each of which looks and goes on to libc's. */
+/* What the library uses of the functions that are cancellation points, each of which looks and goes
+ * on to libc's. */
 #include "points.h"
 
 #include <dlfcn.h>

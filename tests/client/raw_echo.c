@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Answers UDP datagrams of a host's kernel by raw packets: raw_echo PORT COUNT. Prints "ready", then
- * a line for each datagram, with what the device said of its checksums. */
+/* Answers UDP datagrams of a host's kernel by raw packets: raw_echo PORT COUNT. Prints "ready",
+ * then a line for each datagram, with what the device said of its checksums. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

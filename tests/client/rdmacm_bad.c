@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Calls of librdmacm that must fail, and the errno that the manual pages and Linux give for each. */
+/* Calls of librdmacm that must fail, and the errno that the manual pages and Linux give for
+ * each. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Connections by librdmacm: what each side hears of the other, what the ids say, and what the queue pairs do. */
+/* Connections by librdmacm: what each side hears of the other, what the ids say, and what the queue
+ * pairs do. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The fixture of librdmacm's tests: a pair is a listener, an id that connects to it and the id of the request, all on one event
- * channel of one process. What goes wrong without being asked for fails the test. Nothing waits by the clock. */
+/* The fixture of librdmacm's tests: a pair is a listener, an id that connects to it and the id of
+ * the request, all on one event channel of one process. What goes wrong without being asked for
+ * fails the test. Nothing waits by the clock. */
 #ifndef TESTS_CLIENT_RDMACM_FIXTURE_H
 #define TESTS_CLIENT_RDMACM_FIXTURE_H
 

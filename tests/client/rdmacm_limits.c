@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Limits that the manual pages of librdmacm name, from both sides: what just fits is transferred, what does not is refused. */
+/* Limits that the manual pages of librdmacm name, from both sides: what just fits is transferred,
+ * what does not is refused. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/ib.h>
@@ -180,7 +181,8 @@ static void expect_gid(const struct sockaddr *addr, const char *gid, uint64_t si
 	ck_assert_mem_eq(addr, &expected, sizeof(expected));
 }
 
-/* RAI_FAMILY and AF_IB: GIDs and service IDs. A port of Ethernet has none that an id could be bound to or reach, as in Linux. */
+/* RAI_FAMILY and AF_IB: GIDs and service IDs. A port of Ethernet has none that an id could be bound
+ * to or reach, as in Linux. */
 START_TEST(addresses_that_are_gids)
 {
 	struct rdma_addrinfo hints = { .ai_family = AF_IB,
@@ -230,7 +232,8 @@ static struct rdma_cm_id *bound_id(struct rdma_event_channel *channel)
 	return id;
 }
 
-/* A group may be named by its MGID, which on RoCE is an IP address. Any other use of such addresses is refused. */
+/* A group may be named by its MGID, which on RoCE is an IP address. Any other use of such addresses
+ * is refused. */
 START_TEST(groups_named_by_their_gid)
 {
 	struct rdma_event_channel *channel = channel_open();

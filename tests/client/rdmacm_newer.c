@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What rdma-core has had since release 58: addresses that are resolved beside other work, and events of the program's own. */
+/* What rdma-core has had since release 58: addresses that are resolved beside other work, and
+ * events of the program's own. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Endpoints whose calls wait, and the addresses that they are made from; groups; several processes. */
+/* Endpoints whose calls wait, and the addresses that they are made from; groups; several
+ * processes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fixture of rsockets' tests: a stream is a connection from a client to a server, both of this process. */
+/* The fixture of rsockets' tests: a stream is a connection from a client to a server, both of this
+ * process. */
 #ifndef TESTS_CLIENT_RSOCKET_FIXTURE_H
 #define TESTS_CLIENT_RSOCKET_FIXTURE_H
 

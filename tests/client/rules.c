@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sanitizer's runtime that was loaded before this program would be loaded before the shell as well, which the thread
- * sanitizer's does not survive. */
+/* A sanitizer's runtime that was loaded before this program would be loaded before the shell as
+ * well, which the thread sanitizer's does not survive. */
 static const char *command(void)
 {
 	const char *ret = getenv("RXE_TEST_COMMAND");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Programs that live for one message, one after another: each opens the device, makes a domain, a region, a completion queue and a
- * queue pair that is connected to itself, sends and receives 64 bytes, and ends in one of three ways: it destroys what it made; it
- * exits with everything open; it is ended by a signal somewhere on its way. Prints, for each way, how many there were and what a
+/* Programs that live for one message, one after another: each opens the device, makes a domain, a
+ * region, a completion queue and a queue pair that is connected to itself, sends and receives 64
+ * bytes, and ends in one of three ways: it destroys what it made; it exits with everything open; it
+ * is ended by a signal somewhere on its way. Prints, for each way, how many there were and what a
  * life took from fork() to the end. Fails when one ends in another way.
  *
- * usage: rxe_dm run -- short_lives COUNT [SEED]     short_lives live 0|1: one life; 1: it destroys what it made */
+ * usage: rxe_dm run -- short_lives COUNT [SEED]     short_lives live 0|1: one life; 1: it destroys
+ * what it made */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <signal.h>
@@ -154,7 +156,8 @@ static void begin(enum way way, long ends_after_us)
 	_exit(127);
 }
 
-/* Returns what the life took, in microseconds, or a negative number when the signal came too late. */
+/* Returns what the life took, in microseconds, or a negative number when the signal came too
+ * late. */
 static double run_one(enum way way, long ends_after_us)
 {
 	const double began = now_us();

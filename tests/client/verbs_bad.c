@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Verbs called as a buggy program calls them: null, foreign, destroyed, out of range. The page's error, never a crash. */
+/* Verbs called as a buggy program calls them: null, foreign, destroyed, out of range. The page's
+ * error, never a crash. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -293,7 +294,8 @@ START_TEST(zero_or_negative_polls)
 }
 END_TEST
 
-/* A context closed with everything on it alive: all of it goes, and its peer hears of nothing any more. */
+/* A context closed with everything on it alive: all of it goes, and its peer hears of nothing any
+ * more. */
 START_TEST(closed_with_everything_alive)
 {
 	struct end_cfg cfg = { .channel = true, .srq = true, .timeout = 8, .rnr_retry = 1 };
@@ -312,7 +314,8 @@ START_TEST(closed_with_everything_alive)
 	end_wait_for(&a, 1, IBV_WC_SUCCESS);
 	ck_assert_int_eq(ibv_req_notify_cq(a.cq, 0), 0);
 	ck_assert_int_eq(ibv_close_device(a.context), 0);
-	/* A wrong key would raise an event at the closed one's queue pair, a send find its receive queue. */
+	/* A wrong key would raise an event at the closed one's queue pair, a send find its receive
+	 * queue. */
 	b.peer.rkey = 0x12345678;
 	end_post(&b, IBV_WR_RDMA_WRITE, 2, 0, 100000);
 	do

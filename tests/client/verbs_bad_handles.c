@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Every verb that takes an object, called with none, with memory that never was one, with one of another kind, and with one that was
- * destroyed: refused, each time, and other users of the device do not notice. tests/abi/check_bad_input.py
- * sees to it that no verb is forgotten. Inline verbs look into the object before the library sees it: those get no null and no
- * destroyed ones. */
+/* Every verb that takes an object, called with none, with memory that never was one, with one of
+ * another kind, and with one that was destroyed: refused, each time, and other users of the device
+ * do not notice. tests/abi/check_bad_input.py sees to it that no verb is forgotten. Inline verbs
+ * look into the object before the library sees it: those get no null and no destroyed ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/sa.h>
@@ -62,7 +62,8 @@ static void set_all(void **row, void *gone, void *other)
 	row[OTHER_KIND] = other;
 }
 
-/* Made and destroyed, of each kind one; none is made afterwards, so that no address comes back to life. */
+/* Made and destroyed, of each kind one; none is made afterwards, so that no address comes back to
+ * life. */
 static void make_destroyed(void)
 {
 	struct ibv_ah_attr way = { .is_global = 1, .port_num = 1, .grh = { .dgid = a.peer.gid } };
@@ -367,7 +368,8 @@ START_TEST(the_rest)
 }
 END_TEST
 
-/* The inline ones that take a context find the library by it: only a live one gets that far. Their structures may be bad. */
+/* The inline ones that take a context find the library by it: only a live one gets that far. Their
+ * structures may be bad. */
 START_TEST(structures)
 {
 	struct ibv_parent_domain_init_attr parent = { .pd = bad.pd[FOREIGN] };
@@ -397,7 +399,8 @@ START_TEST(structures)
 }
 END_TEST
 
-/* Work queues, tables and flows: the inline functions find the library by the context of the object. */
+/* Work queues, tables and flows: the inline functions find the library by the context of the
+ * object. */
 START_TEST(raw_objects)
 {
 	struct ibv_wq_init_attr init = {
@@ -489,7 +492,8 @@ START_TEST(descriptors)
 }
 END_TEST
 
-/* The kernel finds objects by their handles. An object whose handle was overwritten is not found; with its own it goes on. */
+/* The kernel finds objects by their handles. An object whose handle was overwritten is not found;
+ * with its own it goes on. */
 static void overwrite(int delta)
 {
 	a.pd->handle += (uint32_t)delta;
@@ -535,7 +539,8 @@ START_TEST(overwritten)
 }
 END_TEST
 
-/* A context that closes ends its objects, whatever their handles say: the device has room for as many again, and still works. */
+/* A context that closes ends its objects, whatever their handles say: the device has room for as
+ * many again, and still works. */
 START_TEST(overwritten_and_closed)
 {
 	for (int i = 0; i < 3; i++) {

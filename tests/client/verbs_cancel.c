@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* pthread_cancel(): no verb is a cancellation point, but for the two that wait for an event, and those hold nothing meanwhile. */
+/* pthread_cancel(): no verb is a cancellation point, but for the two that wait for an event, and
+ * those hold nothing meanwhile. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -94,7 +95,8 @@ START_TEST(no_verb_is_a_cancellation_point)
 }
 END_TEST
 
-/* What the threads share. They assert nothing: a thread that is cancelled in the middle of that would hold libcheck's locks. */
+/* What the threads share. They assert nothing: a thread that is cancelled in the middle of that
+ * would hold libcheck's locks. */
 static struct end sender, receiver, waiter, waker;
 static struct ibv_context *context;
 static _Atomic uint32_t under_way, errors;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A program closes the descriptors that it did not open, as daemons do, and opens others by the same numbers. The library leaves
- * those alone: it neither reads nor writes nor closes them. The device is dead, which the program is told; nothing waits. */
+/* A program closes the descriptors that it did not open, as daemons do, and opens others by the
+ * same numbers. The library leaves those alone: it neither reads nor writes nor closes them. The
+ * device is dead, which the program is told; nothing waits. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>

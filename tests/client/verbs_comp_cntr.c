@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Completion counters (ibv_create_comp_cntr(3)): each operation, in requests and in bytes, errors, and what is refused. */
+/* Completion counters (ibv_create_comp_cntr(3)): each operation, in requests and in bytes, errors,
+ * and what is refused. */
 #include <errno.h>
 
 #include "fixture.h"
@@ -209,7 +210,8 @@ START_TEST(unsignalled)
 }
 END_TEST
 
-/* The first request is refused, the second flushed; of a peer's refused one the responder counts an error. */
+/* The first request is refused, the second flushed; of a peer's refused one the responder counts an
+ * error. */
 START_TEST(errors)
 {
 	open_counted(IBV_QPT_RC, WRS);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The control path but for memory: device lists, queries, domains, address handles, import, and a server that goes. */
+/* The control path but for memory: device lists, queries, domains, address handles, import, and a
+ * server that goes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +66,8 @@ START_TEST(no_operation_is_null)
 	uint8_t *first = (uint8_t *)context - (696 - sizeof(*context));
 	uintptr_t op;
 
-	/* From the first operation to sz, then those of the context itself; _ABI_placeholder3 is no function. */
+	/* From the first operation to sz, then those of the context itself; _ABI_placeholder3 is no
+	 * function. */
 	for (size_t at = 0; at < 352; at += sizeof(op)) {
 		memcpy(&op, first + at, sizeof(op));
 		ck_assert_msg(op != 0, "verbs_context: NULL at %zu", at);
@@ -246,8 +248,9 @@ static bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-/* The descriptor goes with the imported context, as the manual page says it may: programs rely on it, and leave it alone. But not
- * the first context's own, nor another one that has got its number since. */
+/* The descriptor goes with the imported context, as the manual page says it may: programs rely on
+ * it, and leave it alone. But not the first context's own, nor another one that has got its number
+ * since. */
 START_TEST(descriptor_of_an_import)
 {
 	struct ibv_context *context = fixture_open(), *other;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* How many messages of an unreliable service arrive, and that each is one that was sent, whole: `verbs_count ud|uc BYTES`. All are
- * sent into receives that were posted before, so only the network, or a fault rule, can take one away. The numbers are for the case that
- * knows the rules: they are printed. */
+/* How many messages of an unreliable service arrive, and that each is one that was sent, whole:
+ * `verbs_count ud|uc BYTES`. All are sent into receives that were posted before, so only the
+ * network, or a fault rule, can take one away. The numbers are for the case that knows the rules:
+ * they are printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

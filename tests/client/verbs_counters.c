@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Counters of flows (ibv_create_counters(3), ibv_attach_counters_point_flow(3), ibv_read_counters(3)). */
+/* Counters of flows (ibv_create_counters(3), ibv_attach_counters_point_flow(3),
+ * ibv_read_counters(3)). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

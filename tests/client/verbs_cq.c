@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Completion queues and channels: events, arming, the extended way to poll, resizing, overrun, and acknowledgements. */
+/* Completion queues and channels: events, arming, the extended way to poll, resizing, overrun, and
+ * acknowledgements. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -120,7 +121,8 @@ static void arrive(struct end *a, struct end *b, uint32_t n)
 	}
 }
 
-/* One event for N completions; the longest time there is never passes meanwhile, or the event comes early. */
+/* One event for N completions; the longest time there is never passes meanwhile, or the event comes
+ * early. */
 START_TEST(moderated_by_count)
 {
 	struct ibv_device_attr_ex device;
@@ -371,7 +373,8 @@ static uint32_t post_until_enomem(struct end *end)
 	return n;
 }
 
-/* ENOMEM is back-pressure: a program that posts until it comes, and polls then, cannot overrun its CQ. */
+/* ENOMEM is back-pressure: a program that posts until it comes, and polls then, cannot overrun its
+ * CQ. */
 START_TEST(slots_are_free_when_polled)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
@@ -498,7 +501,8 @@ static void one_thread(struct end *a, struct end *b)
 	end_expect_nothing(b);
 }
 
-/* The CQ keeps what it has space for; the queue pair goes on, and so does the CQ once it was polled. */
+/* The CQ keeps what it has space for; the queue pair goes on, and so does the CQ once it was
+ * polled. */
 START_TEST(ignored_overrun)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 16,
@@ -547,7 +551,8 @@ START_TEST(data_in_order)
 }
 END_TEST
 
-/* CQs without a lock of their own, by the flag or by a thread domain: they do all that others do. */
+/* CQs without a lock of their own, by the flag or by a thread domain: they do all that others
+ * do. */
 START_TEST(single_threaded)
 {
 	struct ibv_context *context = fixture_open();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Whatever is made and destroyed ten thousand times leaves memory and descriptors, of this process and of the device server,
- * where they were. */
+/* Whatever is made and destroyed ten thousand times leaves memory and descriptors, of this process
+ * and of the device server, where they were. */
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
@@ -200,7 +200,8 @@ static void cycle_group(void)
 	ck_assert_int_eq(ibv_destroy_qp(qp), 0);
 }
 
-/* A umem known twice in this process, and a key over the second: the bytes of CREATE_MKEY as verbs_umem.c explains them. */
+/* A umem known twice in this process, and a key over the second: the bytes of CREATE_MKEY as
+ * verbs_umem.c explains them. */
 static void cycle_mkey(void)
 {
 	struct mlx5dv_devx_umem *umem =
@@ -289,7 +290,8 @@ static void expect_done(int n)
 	}
 }
 
-/* What a connection leaves: the engine's timers, answers, and what the server keeps of one that has gone. */
+/* What a connection leaves: the engine's timers, answers, and what the server keeps of one that has
+ * gone. */
 static void cycle_connection(void)
 {
 	struct ibv_sge sge = { (uintptr_t)bytes, 64, mr->lkey };
@@ -399,7 +401,8 @@ static struct state look(pid_t pid)
 
 static void compare(const char *who, struct state before, struct state after)
 {
-	/* Fewer is no leak: the server gives up what the test before left when its grace has passed. */
+	/* Fewer is no leak: the server gives up what the test before left when its grace has
+	 * passed. */
 	ck_assert_msg(after.fds - before.fds <= SLACK_FDS, "%s: %d descriptors, %d before", who,
 		      after.fds, before.fds);
 	ck_assert_msg(after.kb - before.kb <= GROWTH_KB, "%s: %ld KiB, %ld before", who, after.kb,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A program sees its last completion while the ACK is delayed. Its process is killed at once, or its
- * queue pair enters a state in which it sends nothing: the peer's request completes all the same.
- * The two have sent in turns before, so the responder has learned to delay its ACKs. */
+/* A program sees its last completion while the ACK is delayed. Its process is killed at once, or
+ * its queue pair enters a state in which it sends nothing: the peer's request completes all the
+ * same. The two have sent in turns before, so the responder has learned to delay its ACKs. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>

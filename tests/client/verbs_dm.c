@@ -106,7 +106,8 @@ START_TEST(beyond_its_end)
 }
 END_TEST
 
-/* Each of the operations that bring bytes to it or take them from it, in one piece of it after the other. */
+/* Each of the operations that bring bytes to it or take them from it, in one piece of it after the
+ * other. */
 START_TEST(every_operation)
 {
 	static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
@@ -194,7 +195,8 @@ START_TEST(both_atomics)
 }
 END_TEST
 
-/* An address that is no multiple of 8: an invalid request. A multiple that falls on half a word: it cannot be one instruction. */
+/* An address that is no multiple of 8: an invalid request. A multiple that falls on half a word: it
+ * cannot be one instruction. */
 static void unaligned(uint64_t offset, uint64_t addr, enum ibv_wc_status status)
 {
 	struct card card;
@@ -224,7 +226,8 @@ START_TEST(unaligned_atomics)
 }
 END_TEST
 
-/* A datagram gathered from device memory and from the program's; one that lands in device memory, behind the room for its GRH. */
+/* A datagram gathered from device memory and from the program's; one that lands in device memory,
+ * behind the room for its GRH. */
 START_TEST(datagrams)
 {
 	const struct end_cfg cfg = { .type = IBV_QPT_UD };
@@ -304,8 +307,9 @@ START_TEST(several_regions)
 }
 END_TEST
 
-/* Where a DM begins is not told; that it begins at a multiple is seen by who finds two that are apart by less. So: each alignment
- * is taken or answered with ENOMEM, and once it is taken, what is aligned to all of memory is at its start, and there is only one. */
+/* Where a DM begins is not told; that it begins at a multiple is seen by who finds two that are
+ * apart by less. So: each alignment is taken or answered with ENOMEM, and once it is taken, what is
+ * aligned to all of memory is at its start, and there is only one. */
 START_TEST(every_alignment)
 {
 	struct ibv_context *context = fixture_open();
@@ -334,8 +338,9 @@ START_TEST(every_alignment)
 }
 END_TEST
 
-/* The allocator's bound is proven in server_range; here that nothing of it is lost on the way: after thousands of random allocs
- * and frees, some while full, all of max_dm_size can be had in one piece. */
+/* The allocator's bound is proven in server_range; here that nothing of it is lost on the way:
+ * after thousands of random allocs and frees, some while full, all of max_dm_size can be had in one
+ * piece. */
 START_TEST(all_of_it_again)
 {
 	struct ibv_context *context = fixture_open();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* DMA handles and ibv_reg_mr_ex: which combinations are taken, which are refused and how, and that regions made so work.
- * ibv_alloc_dmah(3), ibv_reg_mr(3). */
+/* DMA handles and ibv_reg_mr_ex: which combinations are taken, which are refused and how, and that
+ * regions made so work. ibv_alloc_dmah(3), ibv_reg_mr(3). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,7 +215,8 @@ START_TEST(seen_in_show)
 }
 END_TEST
 
-/* Of the ways to name memory, exactly these: an address, with or without an iova; a descriptor with offset and iova. */
+/* Of the ways to name memory, exactly these: an address, with or without an iova; a descriptor with
+ * offset and iova. */
 START_TEST(ways_of_reg_mr_ex)
 {
 	const uint64_t fd_way =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A verb that fails returns its errno and leaves errno set, as system calls do: programs read either. Here every verb fails on live
- * objects: in use, in the wrong state, out of range, or not there. verbs_bad_handles.c has bad objects. */
+/* A verb that fails returns its errno and leaves errno set, as system calls do: programs read
+ * either. Here every verb fails on live objects: in use, in the wrong state, out of range, or not
+ * there. verbs_bad_handles.c has bad objects. */
 #include <errno.h>
 #include <string.h>
 

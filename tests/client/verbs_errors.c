@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What goes wrong between two ends: each fault has its completion on both sides, and the queues flush behind it. */
+/* What goes wrong between two ends: each fault has its completion on both sides, and the queues
+ * flush behind it. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 #include "fault_at.h"
 #include "fixture.h"
 
-/* A write that the responder refuses: remote access error here, an access event there, both queue pairs in error. */
+/* A write that the responder refuses: remote access error here, an access event there, both queue
+ * pairs in error. */
 static void expect_refused_write(struct end *a, struct end *b)
 {
 	end_post(a, IBV_WR_RDMA_WRITE, 2, 0, 10);
@@ -327,8 +329,9 @@ static uint8_t *page_that_goes(bool bus, int *ret_fd)
 	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd, 0);
 }
 
-/* The program's handlers come after ibv_reg_mr() and replace all that was there; or it blocks every signal in its threads. Its
- * own faults are its handlers' all the same. _i: the memory's own end or its peer posts, SIGSEGV or SIGBUS, blocked or not. */
+/* The program's handlers come after ibv_reg_mr() and replace all that was there; or it blocks every
+ * signal in its threads. Its own faults are its handlers' all the same. _i: the memory's own end or
+ * its peer posts, SIGSEGV or SIGBUS, blocked or not. */
 START_TEST(handlers_of_the_program_come_later)
 {
 	struct sigaction segv = { .sa_handler = on_segv }, bus = { .sa_handler = on_bus };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Asynchronous events: read, polled for, acknowledged; and what a program hears when the device server ends. */
+/* Asynchronous events: read, polled for, acknowledged; and what a program hears when the device
+ * server ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -126,7 +127,8 @@ START_TEST(communication_established)
 }
 END_TEST
 
-/* The server is stopped under a program: it hears of it, its queue pairs flush, closing works, nothing hangs. */
+/* The server is stopped under a program: it hears of it, its queue pairs flush, closing works,
+ * nothing hangs. */
 START_TEST(the_server_ends)
 {
 	const char *command = getenv("RXE_TEST_COMMAND");

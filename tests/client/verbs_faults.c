@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults above the wire, as a program meets them: completions that end in error, a port that goes down, a GID table that changes, a
- * device that dies. The rules are added by the command, while this program runs. Verbs that fail: verbs_refused.c. */
+/* Faults above the wire, as a program meets them: completions that end in error, a port that goes
+ * down, a GID table that changes, a device that dies. The rules are added by the command, while
+ * this program runs. Verbs that fail: verbs_refused.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,8 +312,9 @@ START_TEST(device_dies_and_objects_go)
 }
 END_TEST
 
-/* A READ request is delayed, sent again and answered, and its region deregistered. Then it arrives: a duplicate that cannot be answered,
- * which costs the queue pair nothing. A datagram that is delayed for longer tells when that has been. */
+/* A READ request is delayed, sent again and answered, and its region deregistered. Then it arrives:
+ * a duplicate that cannot be answered, which costs the queue pair nothing. A datagram that is
+ * delayed for longer tells when that has been. */
 START_TEST(duplicate_read_of_an_unmapped_region)
 {
 	const struct end_cfg datagrams = { .type = IBV_QPT_UD };

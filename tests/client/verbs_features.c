@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* lib/abi/features.tsv against the libraries: every function of the table is called. One that works succeeds; one that is refused fails
- * with EOPNOTSUPP; one that works in part does both. The device was started with --mlx5 on. */
+/* lib/abi/features.tsv against the libraries: every function of the table is called. One that works
+ * succeeds; one that is refused fails with EOPNOTSUPP; one that works in part does both. The device
+ * was started with --mlx5 on. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>

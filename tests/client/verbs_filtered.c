@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A filter of system calls refuses what the library can do without: epoll_pwait2, by which the background thread waits. The thread
- * asks once, waits otherwise from then on, and serves the program as ever. */
+/* A filter of system calls refuses what the library can do without: epoll_pwait2, by which the
+ * background thread waits. The thread asks once, waits otherwise from then on, and serves the
+ * program as ever. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -20,7 +21,8 @@
 
 static _Atomic uint32_t asked, waited;
 
-/* The library's calls pass here first (-rdynamic). Of those by number it makes few, each with six arguments at most. */
+/* The library's calls pass here first (-rdynamic). Of those by number it makes few, each with six
+ * arguments at most. */
 #pragma GCC visibility push(default)
 long syscall(long number, ...)
 {

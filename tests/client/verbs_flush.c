@@ -444,8 +444,8 @@ START_TEST(memory_that_cannot_persist)
 }
 END_TEST
 
-/* A region whose memory was unmapped since: msync(2) fails. The first FLUSH starts the thread, whose
- * stack could take the place. */
+/* A region whose memory was unmapped since: msync(2) fails. The first FLUSH starts the thread,
+ * whose stack could take the place. */
 START_TEST(unmapped_since)
 {
 	struct end a, b;

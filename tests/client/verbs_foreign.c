@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Another user of the host forges packets of a peer: from the peer's own address, with ICRC, QPN, key and PSN as they must be. Nothing
- * arrives, and nothing is lost of what the peer sends meanwhile. Two users need root. */
+/* Another user of the host forges packets of a peer: from the peer's own address, with ICRC, QPN,
+ * key and PSN as they must be. Nothing arrives, and nothing is lost of what the peer sends
+ * meanwhile. Two users need root. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>

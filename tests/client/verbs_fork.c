@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* fork() under a device: the child cannot touch what it inherited, can open the device again, and disturbs no other process. */
+/* fork() under a device: the child cannot touch what it inherited, can open the device again, and
+ * disturbs no other process. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,7 +233,8 @@ static void use_moved(struct end *end)
 	ck_assert_int_eq(ibv_close_device(end->context), 0);
 }
 
-/* As daemon(3): open, fork, the parent exits, and the child goes on with context and protection domain. */
+/* As daemon(3): open, fork, the parent exits, and the child goes on with context and protection
+ * domain. */
 START_TEST(child_goes_on_without_its_parent)
 {
 	int result[2], status = -1;

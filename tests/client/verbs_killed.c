@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Kill -9 at random points. In each round three processes share: an exporter, who owns a domain, a region and device memory; an
- * importer of all three, who builds a queue pair on the imported domain; and a third, who reaches the exporter's memory through
- * the importer. One of them is killed, sooner or later; the other two notice by an error or by nothing at all, put away what
+/* Kill -9 at random points. In each round three processes share: an exporter, who owns a domain, a
+ * region and device memory; an importer of all three, who builds a queue pair on the imported
+ * domain; and a third, who reaches the exporter's memory through the importer. One of them is
+ * killed, sooner or later; the other two notice by an error or by nothing at all, put away what
  * they have, and end well. Every tenth round nobody is killed. The runner looks at what is left.
  *
  * RXE_TEST_SEED: the dice. */
@@ -131,7 +132,8 @@ static void exporter(int to_importer)
 	}
 	ck_assert_int_eq(ibv_dereg_mr(dm_mr), 0);
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
-	/* An importer, alive or not yet buried, may use these still; then they go with the context. */
+	/* An importer, alive or not yet buried, may use these still; then they go with the
+	 * context. */
 	err = ibv_free_dm(dm);
 	ck_assert(err == 0 || err == EBUSY);
 	err = ibv_dealloc_pd(pd);
@@ -150,8 +152,8 @@ struct imported {
 	bool has_end;
 };
 
-/* The context lives on in the descriptor even if its first process has gone, and so do its domain and device memory; not the
- * region, which is over that process's memory. */
+/* The context lives on in the descriptor even if its first process has gone, and so do its domain
+ * and device memory; not the region, which is over that process's memory. */
 static bool import_all(struct imported *im, int to_exporter)
 {
 	int fd = hear_fd(to_exporter);
@@ -192,7 +194,8 @@ static bool meet_third(struct imported *im, int to_third)
 	return tell(to_third, "!", 1);
 }
 
-/* Reads and writes the device memory, sends the exporter's bytes to the third, and lets go of the region to take it again. */
+/* Reads and writes the device memory, sends the exporter's bytes to the third, and lets go of the
+ * region to take it again. */
 static bool use_imported(struct imported *im)
 {
 	uint8_t bytes[64];
@@ -240,7 +243,8 @@ static void importer(int to_exporter, int to_third)
 	put_away(&im);
 }
 
-/* Writes to the exporter's memory, reads it back, and adds to a word of its device memory, all through the importer. */
+/* Writes to the exporter's memory, reads it back, and adds to a word of its device memory, all
+ * through the importer. */
 static bool use_remote(struct end *end, const struct letter *letter)
 {
 	struct ibv_sge sge;
@@ -302,7 +306,8 @@ static pid_t start(enum role role, const int left[2], const int right[2])
 	exit(0);
 }
 
-/* How far they come depends on the machine: a while until the third is served, then anywhere in the next milliseconds. */
+/* How far they come depends on the machine: a while until the third is served, then anywhere in the
+ * next milliseconds. */
 static void let_run(bool all_the_way)
 {
 	struct timespec while_ns = { .tv_nsec = (random() % 12000) * 1000 };
@@ -358,7 +363,8 @@ START_TEST(anybody_anywhere)
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		enum role victim = i % 10 == 9 || i == 0 ? ROLES : (enum role)(random() % ROLES);
 
-		/* Half of them with the owner's engine at work on its memory, instead of the kernel. */
+		/* Half of them with the owner's engine at work on its memory, instead of the
+		 * kernel. */
 		setenv("RXE_DM_NO_VM", i % 4 < 2 ? "0" : "1", 1);
 		round_of(i, victim);
 		deaths += victim < ROLES;

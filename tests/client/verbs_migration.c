@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Automatic path migration by the public verbs. Both paths of the test lead to the same address; another flow label takes another
- * sending port. A rule that drops packets until the event comes stands for the loss of the primary path. */
+/* Automatic path migration by the public verbs. Both paths of the test lead to the same address;
+ * another flow label takes another sending port. A rule that drops packets until the event comes
+ * stands for the loss of the primary path. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Memory windows as ibv_alloc_mw(3), ibv_bind_mw(3) and ibv_post_send(3) have them: b opens a part of its memory to a, and closes it. */
+/* Memory windows as ibv_alloc_mw(3), ibv_bind_mw(3) and ibv_post_send(3) have them: b opens a part
+ * of its memory to a, and closes it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Null regions (ibv_alloc_null_mr(3)): as part of each list that the engine gathers or scatters, and what they are not good for. */
+/* Null regions (ibv_alloc_null_mr(3)): as part of each list that the engine gathers or scatters,
+ * and what they are not good for. */
 #include <errno.h>
 #include <string.h>
 

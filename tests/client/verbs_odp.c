@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* On-demand paging: which regions there are, and what each operation meets where a page fault cannot be resolved. ibv_reg_mr(3). */
+/* On-demand paging: which regions there are, and what each operation meets where a page fault
+ * cannot be resolved. ibv_reg_mr(3). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,7 +228,8 @@ static enum ibv_wc_status attempt(const struct operation *op, const struct ibv_m
 	return attempt_status(&a, &b, op, mr->lkey, (uintptr_t)at, local);
 }
 
-/* Under one key all the time: an access fails while it cannot be resolved, and works once it can. */
+/* Under one key all the time: an access fails while it cannot be resolved, and works once it
+ * can. */
 START_TEST(every_operation)
 {
 	const struct operation *op = &operations[_i];
@@ -283,7 +285,8 @@ START_TEST(shared_receive_queue)
 }
 END_TEST
 
-/* UC and UD: a send fails at its sender, a receive at its receiver; a WRITE that finds no memory is lost. */
+/* UC and UD: a send fails at its sender, a receive at its receiver; a WRITE that finds no memory is
+ * lost. */
 static void unreliable(enum ibv_qp_type type, const struct operation *op)
 {
 	struct ibv_mr *mr = reg(place, BYTES, ODP);

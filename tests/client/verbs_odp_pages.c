@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* On-demand paging: pages that come and go behind a region (mremap, files, fork), and those that a program asks for beforehand.
- * ibv_advise_mr(3). */
+/* On-demand paging: pages that come and go behind a region (mremap, files, fork), and those that a
+ * program asks for beforehand. ibv_advise_mr(3). */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

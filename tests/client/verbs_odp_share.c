@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* On-demand memory of another process: an owner registers it, hands its context on and then maps, protects and unmaps it; this
- * process reaches it by packets to the owner's queue pairs, or imports the region and accesses it as its own.
+/* On-demand memory of another process: an owner registers it, hands its context on and then maps,
+ * protects and unmaps it; this process reaches it by packets to the owner's queue pairs, or imports
+ * the region and accesses it as its own.
  *
  * RXE_DM_NO_VM=1: every access to an imported region is a request to the owner. */
 #include <errno.h>

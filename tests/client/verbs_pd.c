@@ -53,7 +53,8 @@ static void *use_the_device(void *arg)
 	return NULL;
 }
 
-/* The same, by the caller's thread and by another: a lock held during the call would block one of them forever. */
+/* The same, by the caller's thread and by another: a lock held during the call would block one of
+ * them forever. */
 static void use_the_device_twice(void)
 {
 	struct ibv_pd *other = ibv_alloc_pd(context);
@@ -240,8 +241,8 @@ static void ends_on(struct ibv_pd *parent, struct end *a, struct end *b, struct 
 	end_connect(b, &of_a);
 }
 
-/* Only what was asked for is used, and nothing of it after it was returned: full queues of odd sizes, in memory that ends where
- * they end. */
+/* Only what was asked for is used, and nothing of it after it was returned: full queues of odd
+ * sizes, in memory that ends where they end. */
 START_TEST(no_byte_beyond)
 {
 	const struct end_cfg cfg = { .wrs = 13, .sges = 3, .cqe = 29, .srq = true };
@@ -364,7 +365,8 @@ START_TEST(what_is_refused)
 }
 END_TEST
 
-/* A region of the domain, a queue pair of its parent, and the other way round: one domain to every check of a key. */
+/* A region of the domain, a queue pair of its parent, and the other way round: one domain to every
+ * check of a key. */
 static void write_across(struct ibv_pd *of_mr, enum ibv_wc_status status, bool parent_qp)
 {
 	struct ibv_pd *parent = make_parent(NULL, false);

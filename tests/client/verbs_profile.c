@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A profile (--profile): each of its keys is reported, and enforced as an adapter would. The file
- * that RXE_TEST_LIMITS names is what `rxe_dm show --limits` printed; a key without a check fails. */
+ * that RXE_TEST_LIMITS names is what `rxe_dm show --limits` printed; a key without a check
+ * fails. */
 #include "verbs_profile.h"
 
 #include <stdio.h>

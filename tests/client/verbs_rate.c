@@ -50,7 +50,8 @@ static uint64_t time_of(uint32_t count)
 	return now_ns() - begin_ns;
 }
 
-/* What is behind the burst takes its time at the rate; the last message completes when it begins to take its. */
+/* What is behind the burst takes its time at the rate; the last message completes when it begins to
+ * take its. */
 START_TEST(the_rate_is_kept)
 {
 	open_ends(types[_i]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Fault rules and raw packets of the private wire: which actions there are for frames, what each does, and what none does. */
+/* Fault rules and raw packets of the private wire: which actions there are for frames, what each
+ * does, and what none does. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,8 @@ START_TEST(dropped)
 }
 END_TEST
 
-/* By the number of the queue pair that sends: as its own on the way out, as the peer's on the way in. */
+/* By the number of the queue pair that sends: as its own on the way out, as the peer's on the way
+ * in. */
 START_TEST(chosen_by_sender)
 {
 	char rule[128];
@@ -108,7 +110,8 @@ START_TEST(reordered)
 }
 END_TEST
 
-/* A frame with a wrong ICRC, or cut, is no frame. With an ICRC that fits, one bit of it is another. */
+/* A frame with a wrong ICRC, or cut, is no frame. With an ICRC that fits, one bit of it is
+ * another. */
 START_TEST(damaged)
 {
 	const struct raw_build sent = frame(2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Reliable connections as a program uses them: every operation, between two ends of one process and between two processes. */
+/* Reliable connections as a program uses them: every operation, between two ends of one process and
+ * between two processes. */
 #include <string.h>
 #include <unistd.h>
 
@@ -162,7 +163,8 @@ START_TEST(inline_data_is_taken_at_once)
 }
 END_TEST
 
-/* Sixty requests under way, of every kind; completions come for the signalled ones only, and in order. */
+/* Sixty requests under way, of every kind; completions come for the signalled ones only, and in
+ * order. */
 START_TEST(completions_keep_their_order)
 {
 	static const enum ibv_wr_opcode kinds[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Verbs that fail on demand (rxe_dm fault add verb): each in its manual page's way, the right call, and without a trace afterwards. */
+/* Verbs that fail on demand (rxe_dm fault add verb): each in its manual page's way, the right call,
+ * and without a trace afterwards. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Memory regions and device memory as their manual pages have them: what may be registered, copied and changed, and what not. */
+/* Memory regions and device memory as their manual pages have them: what may be registered, copied
+ * and changed, and what not. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +90,8 @@ START_TEST(memory_that_is_not_there)
 }
 END_TEST
 
-/* Far more than any machine has, none of it touched: refused before the kernel has to find the memory. */
+/* Far more than any machine has, none of it touched: refused before the kernel has to find the
+ * memory. */
 START_TEST(more_memory_than_there_is)
 {
 	const size_t len = 1ull << 40;
@@ -134,8 +136,8 @@ static long faults_of_a_registration(void *p, size_t len)
 	return page_faults() - before;
 }
 
-/* A page is touched for writing at once, so that it faults once, and never again once it is there. SMALL faults are those of the
- * calls themselves. */
+/* A page is touched for writing at once, so that it faults once, and never again once it is there.
+ * SMALL faults are those of the calls themselves. */
 START_TEST(no_page_is_touched_twice)
 {
 	enum { SMALL = 200 };

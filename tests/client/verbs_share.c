@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Three processes: an owner, who registers memory and hands its context on; a middle, who imports it and builds a queue pair
- * on the imported domain; and a third, who talks to the middle and reaches the owner's memory.
+/* Three processes: an owner, who registers memory and hands its context on; a middle, who imports
+ * it and builds a queue pair on the imported domain; and a third, who talks to the middle and
+ * reaches the owner's memory.
  *
- * RXE_TEST_SHY=1: the owner cannot be traced, so that nobody may copy to it but itself. RXE_DM_NO_VM=1: nobody even tries. */
+ * RXE_TEST_SHY=1: the owner cannot be traced, so that nobody may copy to it but itself.
+ * RXE_DM_NO_VM=1: nobody even tries. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -88,7 +90,8 @@ static void own(int sock)
 	free(memory);
 }
 
-/* The third: writes, reads and adds to what the middle says is its memory, for as long as it is asked to. */
+/* The third: writes, reads and adds to what the middle says is its memory, for as long as it is
+ * asked to. */
 struct request {
 	enum ibv_wr_opcode opcode;
 	uint32_t number, len;
@@ -234,7 +237,8 @@ START_TEST(atomics_reach_the_owner)
 }
 END_TEST
 
-/* To itself over the wire: a queue pair of the middle connected to another of its own, on the imported domain. */
+/* To itself over the wire: a queue pair of the middle connected to another of its own, on the
+ * imported domain. */
 START_TEST(atomics_count)
 {
 	struct middle m;
@@ -376,8 +380,8 @@ static enum ibv_wc_status add_zero(struct middle *m)
 	return status;
 }
 
-/* One wait for all accesses: at half a second each, these would not end before the runner's time limit. And once it goes on,
- * it serves again. */
+/* One wait for all accesses: at half a second each, these would not end before the runner's time
+ * limit. And once it goes on, it serves again. */
 START_TEST(owner_stopped_for_long)
 {
 	struct middle m;
@@ -395,7 +399,8 @@ START_TEST(owner_stopped_for_long)
 }
 END_TEST
 
-/* What somebody does with the memory of an owner who is stopped: kinds of access that its engine, or the kernel, must help with. */
+/* What somebody does with the memory of an owner who is stopped: kinds of access that its engine,
+ * or the kernel, must help with. */
 enum access {
 	ACCESS_ADD,	 /* an atomic from a peer */
 	ACCESS_WRITTEN,	 /* a write from a peer */
@@ -466,8 +471,8 @@ static bool is_in_owner(enum access access)
 	return access == ACCESS_ADD || access == ACCESS_WRITTEN || access == ACCESS_READ;
 }
 
-/* The owner stands still, and only the queue pair that needs it waits: another one goes on at its pace. Then it goes on, and what
- * was late has happened, once. */
+/* The owner stands still, and only the queue pair that needs it waits: another one goes on at its
+ * pace. Then it goes on, and what was late has happened, once. */
 static void access_of_a_stopped_owner(struct middle *m, struct pair *other, enum access access)
 {
 	const struct end_address owner = { .rkey = m->letter.rkey, .addr = m->letter.addr };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Many threads on one device: each pair talks by itself, some share a completion queue, queue pairs come and go meanwhile. */
+/* Many threads on one device: each pair talks by itself, some share a completion queue, queue pairs
+ * come and go meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -133,7 +134,8 @@ START_TEST(one_queue_pair_for_all)
 }
 END_TEST
 
-/* The kernel blocks the first thread that touches this page until let_in(). -1: the kernel refuses userfaultfd. */
+/* The kernel blocks the first thread that touches this page until let_in(). -1: the kernel refuses
+ * userfaultfd. */
 static int hold_page(void *page)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -173,7 +175,8 @@ static void *deregister(void *arg)
 	return NULL;
 }
 
-/* The engine is in the middle of storing into a region: ibv_dereg_mr() returns when it has finished. */
+/* The engine is in the middle of storing into a region: ibv_dereg_mr() returns when it has
+ * finished. */
 START_TEST(deregistration_waits_for_the_engine)
 {
 	uint8_t *page =

@@ -151,7 +151,8 @@ static union ibv_gid group_gid(const char *address)
 	return gid;
 }
 
-/* Of the family that the device has, and with the end of its address: another device of this host has another group. */
+/* Of the family that the device has, and with the end of its address: another device of this host
+ * has another group. */
 static union ibv_gid group_of(const struct end *end)
 {
 	const union ibv_gid *own = &end->peer.gid;

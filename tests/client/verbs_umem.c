@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Umems: registered, shared, and reached by RDMA through keys made by command. mlx5dv_devx_umem_reg(3),
- * mlx5dv_devx_umem_export(3). In an instance that was not started for it everything refuses. */
+/* Umems: registered, shared, and reached by RDMA through keys made by command.
+ * mlx5dv_devx_umem_reg(3), mlx5dv_devx_umem_export(3). In an instance that was not started for it
+ * everything refuses. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* One word of device memory, and everybody adds to it at once: processes that import it, by queue pairs of their own; others
- * who reach it from another device over the wire; and CPUs. The sum is exact.
+/* One word of device memory, and everybody adds to it at once: processes that import it, by queue
+ * pairs of their own; others who reach it from another device over the wire; and CPUs. The sum is
+ * exact.
  *
- * RXE_TEST_PEER_INSTANCE, RXE_TEST_PEER_ADDRESS: of the other device. CPUs reach the word by ibv_dm_export_dmabuf_fd where the
- * kernel makes a dmabuf; else by the mapping of device memory that every process on the device has, found by what stands in it:
- * no program would do that, but it is the same word. */
+ * RXE_TEST_PEER_INSTANCE, RXE_TEST_PEER_ADDRESS: of the other device. CPUs reach the word by
+ * ibv_dm_export_dmabuf_fd where the kernel makes a dmabuf; else by the mapping of device memory
+ * that every process on the device has, found by what stands in it: no program would do that, but
+ * it is the same word. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>

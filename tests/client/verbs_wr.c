@@ -184,7 +184,8 @@ static size_t allocated(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* What a batch collects is the next one's to use: 8 MB of inline bytes in all, no more than a few KB at a time. */
+/* What a batch collects is the next one's to use: 8 MB of inline bytes in all, no more than a few
+ * KB at a time. */
 START_TEST(memory_is_that_of_one_batch)
 {
 	struct end a, b;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* XRC: domains of files, shared receive queues with numbers, queue pairs of one half each; and SRQs of another process. */
+/* XRC: domains of files, shared receive queues with numbers, queue pairs of one half each; and SRQs
+ * of another process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* XRC domains of the server under attack: domains of one inode are equal, all others differ, and
- * each was opened as requested. XRC targets are of one domain each, and of the process that announced
- * them. */
+ * each was opened as requested. XRC targets are of one domain each, and of the process that
+ * announced them. */
 #include <sys/stat.h>
 #include <utlist.h>
 

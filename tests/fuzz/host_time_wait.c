@@ -2,9 +2,9 @@
 /* Queue pairs of the host under attack that are destroyed while their peer sends on. The answers
  * that the peer may get are computed here a second time from what was received and executed: an ACK
  * for each duplicate, the result of each of the last atomics, and nothing else. Which FLUSHes and
- * ATOMIC WRITEs were carried out is not computed: their duplicates may be answered or not. After records were
- * overwritten, as hostile processes may do, answers must still be sound, and no more than
- * requests. */
+ * ATOMIC WRITEs were carried out is not computed: their duplicates may be answered or not. After
+ * records were overwritten, as hostile processes may do, answers must still be sound, and no more
+ * than requests. */
 #include "emu/rc/time_wait.h"
 #include "net/wire/opcode.h"
 #include "tests/fuzz/host.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: what a process reads of a memory link. Another process of the device sends trains,
  * and writes any bytes to everything that it may write: its file, with its rings and positions.
- * Slots get new processes. The reader's arrivals lie within the ring, their headers do not change, senders and
- * waits do not hang, and a third process is not disturbed. */
+ * Slots get new processes. The reader's arrivals lie within the ring, their headers do not change,
+ * senders and waits do not hang, and a third process is not disturbed. */
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: any bytes as an Ethernet frame of a raw queue pair. Nothing is read beyond it. A rule
- * made of the headers that were read matches, and with one bit changed does not. Checksums that were
- * filled in are good. The hash depends on nothing but what was read. */
+/* Fuzz target: any bytes as an Ethernet frame of a raw queue pair. Nothing is read beyond it. A
+ * rule made of the headers that were read matches, and with one bit changed does not. Checksums
+ * that were filled in are good. The hash depends on nothing but what was read. */
 #include "emu/raw/flow.h"
 #include "emu/raw/frame.h"
 #include "tests/fuzz/target.h"

@@ -4,11 +4,12 @@
  *
  * The model has each request in the order of posting. Reliable: a message arrives once, in order,
  * with its bytes; a WRITE changes its target in the order of the WRITEs; an atomic's result shows
- * that it ran once; an ATOMIC WRITE is stored whole; what was written before a FLUSH is in place, and
- * persistent if asked for, when the FLUSH completes; a request completes only after its response; completions are in order, one for
- * each signalled request, and after an error all others are flushed. Unreliable: what arrives is
- * whole and was sent. Always: no byte is stored outside of granted regions, no packet leaves a QP
- * in a state that does not send, events have a cause, counters agree with the packets. */
+ * that it ran once; an ATOMIC WRITE is stored whole; what was written before a FLUSH is in place,
+ * and persistent if asked for, when the FLUSH completes; a request completes only after its
+ * response; completions are in order, one for each signalled request, and after an error all others
+ * are flushed. Unreliable: what arrives is whole and was sent. Always: no byte is stored outside of
+ * granted regions, no packet leaves a QP in a state that does not send, events have a cause,
+ * counters agree with the packets. */
 #ifndef RXE_SIM_ORACLE_H
 #define RXE_SIM_ORACLE_H
 
@@ -109,7 +110,8 @@ struct party {
 	uint64_t word[ORACLE_WORDS]; /* the model of its words, peer's atomics applied as posted */
 	uint8_t target
 		[AREA_TARGET_LEN]; /* the model of its target, peer's writes applied as posted */
-	/* For each byte of the target the number of posted requests up to the last that writes it. */
+	/* For each byte of the target the number of posted requests up to the last that writes
+	 * it. */
 	uint16_t written_by[AREA_TARGET_LEN];
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory windows in the model. The target of some parties is open to the peer by a window alone, over
- * a region that peers cannot reach: once its invalidation has completed, no byte is stored there. Each
- * party has a spare window, too, which it binds and invalidates in turns: what fails, or is executed
- * twice, shows. */
+/* Memory windows in the model. The target of some parties is open to the peer by a window alone,
+ * over a region that peers cannot reach: once its invalidation has completed, no byte is stored
+ * there. Each party has a spare window, too, which it binds and invalidates in turns: what fails,
+ * or is executed twice, shows. */
 #include <string.h>
 
 #include "tests/sim/oracle.h"

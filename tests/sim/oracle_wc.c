@@ -55,8 +55,8 @@ void oracle_check_flush(const struct oracle *o, const struct party *party, uint3
 	}
 }
 
-/* A request completes after a response that covers it; a READ, an atomic, a FLUSH and an ATOMIC WRITE
- * after its own. */
+/* A request completes after a response that covers it; a READ, an atomic, a FLUSH and an ATOMIC
+ * WRITE after its own. */
 static void check_answered(const struct oracle *o, const struct party *party, uint32_t index)
 {
 	const struct op *op = &party->ops[index];

@@ -151,7 +151,8 @@ static uint32_t takes(const struct end *to, const struct wire_packet *packet)
 					     : 1;
 }
 
-/* Whether a request with this PSN has arrived early, and moves the expected PSN to at most until. */
+/* Whether a request with this PSN has arrived early, and moves the expected PSN to at most
+ * until. */
 static bool follows_early(const struct party *party, uint32_t *psn, uint32_t until)
 {
 	uint32_t n = party->num_early < ORACLE_EARLY ? party->num_early : ORACLE_EARLY, i;

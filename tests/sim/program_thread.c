@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of a simulated program, as lib/progress/poll.c, lib/verbs/cq_poll.c and channel.c run them.
- * Each function is a step: it names the next one, and returns what the thread does until then. */
+/* Threads of a simulated program, as lib/progress/poll.c, lib/verbs/cq_poll.c and channel.c run
+ * them. Each function is a step: it names the next one, and returns what the thread does until
+ * then. */
 #include <assert.h>
 
 #include "tests/sim/program.h"

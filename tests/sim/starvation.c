@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Do retries run out where nothing but processors is missing? Crowds of programs and busy loops on two simulated processors
- * (programs.h), with the usual timeout 14 and retry count 7: a queue pair fails after 8 times 67 ms without a packet of its peer.
+/* Do retries run out where nothing but processors is missing? Crowds of programs and busy loops on
+ * two simulated processors (programs.h), with the usual timeout 14 and retry count 7: a queue pair
+ * fails after 8 times 67 ms without a packet of its peer.
  *
- * One line for each crowd, over all kinds of kernels: the fewest messages per millisecond, the longest time that a packet waited
- * in a socket, how often an ACK timer expired, and the most retries that were spent in a row. Fails when retries run out.
+ * One line for each crowd, over all kinds of kernels: the fewest messages per millisecond, the
+ * longest time that a packet waited in a socket, how often an ACK timer expired, and the most
+ * retries that were spent in a row. Fails when retries run out.
  *
- * Programs that get no processor for hundreds of milliseconds lose no queue pair, because they need none: a packet that no poller
- * takes wakes the background thread, which watches for 30 us and then serves (the table in lib/progress/schedule.h). A kernel runs
- * a thread that slept soon. Without that rule 20 pairs suffice to spend 13 in a row. */
+ * Programs that get no processor for hundreds of milliseconds lose no queue pair, because they need
+ * none: a packet that no poller takes wakes the background thread, which watches for 30 us and then
+ * serves (the table in lib/progress/schedule.h). A kernel runs a thread that slept soon. Without
+ * that rule 20 pairs suffice to spend 13 in a row. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

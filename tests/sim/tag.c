@@ -71,7 +71,8 @@ static uint32_t source_of(const struct message *m)
 	return (uint32_t)(m - message) * SLOT;
 }
 
-/* The bytes are where the model says, and nothing behind them has changed since the slot was new. */
+/* The bytes are where the model says, and nothing behind them has changed since the slot was
+ * new. */
 static void check_bytes(const struct message *m)
 {
 	const uint32_t skip = m->is_matched ? TMH_LEN : 0, len = m->len + TMH_LEN - skip;

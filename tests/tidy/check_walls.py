@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""No file and no function past its wall; the medians are reported, so that a trend can be seen."""
+"""No file, no function and no line of a comment past its wall; the medians are reported, so that a trend can be seen."""
+
+import re
 
 from functions import functions
+from tree import lines_matching
 
 FILE_WALL = 700
 FUNCTION_WALL = 70
+# The columns of .clang-format, which leaves comments alone. Tables of code may be wider.
+COMMENT_WALL = 100
+COMMENT_LINE = re.compile(r"^\s*(/\*|\*|//).*$")
 
 
 def check(tree, context):
@@ -17,6 +23,10 @@ def check(tree, context):
             continue
         if path.endswith(".c"):
             files.append(count)
+        for number, found in lines_matching(text, COMMENT_LINE):
+            width = len(found.group().expandtabs(8))
+            if width > COMMENT_WALL:
+                complaints.append(f"{path}:{number}: a comment of {width} columns, the wall is {COMMENT_WALL}")
         for function in functions(text):
             length = function.last - function.first + 1
             lengths.append(length)
@@ -47,6 +57,7 @@ GOOD = [
     {"emu/a.c": "\n" * FILE_WALL},
     {"emu/a.c": "struct s {\n" + "\tint x;\n" * 100 + "};\n"},
     {"emu/a.c": "static const int t[] = {\n" + "\t1,\n" * 100 + "};\n"},
+    {"emu/a.c": "/*" + "x" * 98 + "\n * x */\nint table = { " + "1, " * 50 + "};\n"},
 ]
 BAD = [
     {"emu/a.c": function_of(FUNCTION_WALL + 1)},
@@ -58,4 +69,6 @@ BAD = [
                 function_of(FUNCTION_WALL + 1)},
     {"tests/unit/a.c": "START_TEST(t)\n{\n" + "\tx();\n" * 70 + "}\nEND_TEST\n"},
     {"tests/unit/a.c": "\n" * (FILE_WALL + 1)},
+    {"emu/a.c": "/*" + "x" * 99 + "\n * x */\n"},
+    {"emu/a.c": "\t/* " + "x" * 90 + " */\n"},
 ]

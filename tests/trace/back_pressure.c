@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of a link that takes no more for a while, as a full ring of the memory link does: one train
- * that was built waits for it, nothing is lost, and what arrives meanwhile is handled. */
+/* Traces of a link that takes no more for a while, as a full ring of the memory link does: one
+ * train that was built waits for it, nothing is lost, and what arrives meanwhile is handled. */
 #include "tests/trace/fixture.h"
 
 #define US 1000u

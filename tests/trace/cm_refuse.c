@@ -314,8 +314,8 @@ START_TEST(stale_rep_twice)
 }
 END_TEST
 
-/* The passive end withdraws its REP. The REJ is lost, the DREQ overtakes the REP: when that arrives at
- * last, it connects to nobody. */
+/* The passive end withdraws its REP. The REJ is lost, the DREQ overtakes the REP: when that arrives
+ * at last, it connects to nobody. */
 START_TEST(rep_behind_the_dreq)
 {
 	listen_at(b);

@@ -340,8 +340,8 @@ START_TEST(type_1_closes_with_length_0)
 }
 END_TEST
 
-/* Another process of the host is still inside an access by the old binding: nobody gets in by it any
- * more, and the bind, with what follows it, waits until that one is out. */
+/* Another process of the host is still inside an access by the old binding: nobody gets in by it
+ * any more, and the bind, with what follows it, waits until that one is out. */
 START_TEST(type_1_waits_for_others)
 {
 	start(RXE_MR_WINDOW_1);

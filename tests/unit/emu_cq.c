@@ -311,7 +311,8 @@ START_TEST(moderated_for_solicited)
 }
 END_TEST
 
-/* Arming again with completions unread makes the event at once: one, not another when the time is over. */
+/* Arming again with completions unread makes the event at once: one, not another when the time is
+ * over. */
 START_TEST(armed_while_held)
 {
 	rxe_cq_moderate(&cq, 3, 10);

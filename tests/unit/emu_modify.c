@@ -433,8 +433,8 @@ START_TEST(drained_is_said_once)
 }
 END_TEST
 
-/* The window of requests in flight is that of the peer's socket: a drained queue that gets another path
- * counts there. */
+/* The window of requests in flight is that of the peer's socket: a drained queue that gets another
+ * path counts there. */
 START_TEST(another_path_in_sqd)
 {
 	const struct rxe_sge sge = sge_at(0, 64, KEY_ALL);

@@ -559,8 +559,8 @@ static uint32_t sent_by_now(void)
 	return n;
 }
 
-/* 100 bytes take 1 ms at 800 kb/s. A burst of two frames leaves at once, then one each millisecond, to
- * both listeners, at times that the engine asks for. */
+/* 100 bytes take 1 ms at 800 kb/s. A burst of two frames leaves at once, then one each millisecond,
+ * to both listeners, at times that the engine asks for. */
 START_TEST(rate_limit)
 {
 	const struct raw_build b = raw_build_datagram(1, 2, 100 - 42);

@@ -56,7 +56,8 @@ START_TEST(oldest_first)
 }
 END_TEST
 
-/* Receives keep their order and content, wherever the ring begins; what does not fit changes nothing. */
+/* Receives keep their order and content, wherever the ring begins; what does not fit changes
+ * nothing. */
 START_TEST(resized)
 {
 	static const uint32_t sizes[] = { 5, 64, 5, 8 };

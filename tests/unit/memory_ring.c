@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ring of the memory link: trains pass whole and in order, a full ring takes none, each side may
- * die at any instruction, and no value that one side writes harms the other. */
+/* The ring of the memory link: trains pass whole and in order, a full ring takes none, each side
+ * may die at any instruction, and no value that one side writes harms the other. */
 #include <check.h>
 #include <sched.h>
 #include <signal.h>

@@ -211,7 +211,8 @@ START_TEST(resolve_from_loopback)
 }
 END_TEST
 
-/* A group is reached through the device that an id is bound to, whether or not a route leads there. */
+/* A group is reached through the device that an id is bound to, whether or not a route leads
+ * there. */
 START_TEST(resolve_a_group_without_a_route)
 {
 	const union ctl_cm_sockaddr none = { 0 }, src = address("10.0.0.1:0");

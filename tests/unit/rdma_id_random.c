@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Random requests on both sides, with lost and spoiled messages: whatever programs and peers do, every
- * id and every exchange ends once all ids are destroyed. */
+/* Random requests on both sides, with lost and spoiled messages: whatever programs and peers do,
+ * every id and every exchange ends once all ids are destroyed. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>

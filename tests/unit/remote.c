@@ -67,7 +67,8 @@ static void teardown(void)
 	free(pages);
 }
 
-/* Sends a request of process OTHER, and has this process look at it. Returns the request's number. */
+/* Sends a request of process OTHER, and has this process look at it. Returns the request's
+ * number. */
 static uint64_t send_to(uint32_t owner, uint32_t epoch, uint32_t key, uint32_t op, uint64_t iova,
 			uint32_t len)
 {
@@ -197,8 +198,8 @@ START_TEST(an_srq_takes_one_completion_for_each_receive)
 }
 END_TEST
 
-/* An owner that clears the pending bit each time, but after the request was withdrawn: the waits add
- * up to more than the time after which a silent owner's memory fails. */
+/* An owner that clears the pending bit each time, but after the request was withdrawn: the waits
+ * add up to more than the time after which a silent owner's memory fails. */
 START_TEST(a_slow_owner_is_waited_for)
 {
 	const struct rxe_mr mr = {

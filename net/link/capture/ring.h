@@ -6,7 +6,8 @@
  * numbers of the packets show how many it lost. A writer that dies during a record leaves bytes
  * behind done, which no reader reads and the slot's next process overwrites.
  *
- *   writer: busy = 1, time_ns = now, for each record: begun = its end, write it, done = its end; busy = 0
+ *   writer: busy = 1, time_ns = now, for each record: begun = its end, write it, done = its end;
+ *           then busy = 0
  *   reader: read done, copy up to it, read begun: bytes a ring's length before begun may be torn
  *
  * Captures merge rings by time: if a reader sees busy 0, later records have a time after that

@@ -5,9 +5,9 @@
  *
  * For each pair of slots there is one ring in each direction (ring.h). The device server (the hub)
  * makes a doorbell socket for each slot, and for each process a file with the rings to all others.
- * The process maps its file to write and seals it, so that no other process can. The hub hands it to
- * those who want to send to the process, or receive from it, to read. Nothing that a process reads
- * there is trusted: private.h says who writes what.
+ * The process maps its file to write and seals it, so that no other process can. The hub hands it
+ * to those who want to send to the process, or receive from it, to read. Nothing that a process
+ * reads there is trusted: private.h says who writes what.
  *
  * Arrivals lie in the ring of their sender, who may change them. Each has a private copy of its
  * headers (wire_arrival.headers).
@@ -71,12 +71,12 @@ struct memory_cfg {
 	int hub_fd;	 /* of the hub's page; stays the caller's */
 	int file_fd;	 /* of the slot's file; stays the caller's */
 	int doorbell_fd; /* the slot's; stays the caller's */
-	/* Asks the hub for the file of another slot: memory_hub_meet(), or what calls it. -EBUSY: it
-	 * cannot now, the link shall try again. */
+	/* Asks the hub for the file of another slot: memory_hub_meet(), or what calls it. -EBUSY:
+	 * it cannot now, the link shall try again. */
 	int (*meet)(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch);
 	void *meet_arg;
-	/* The server's: the hub's mapping of the file, to go on where a process ended. NULL: maps and
-	 * seals the file. */
+	/* The server's: the hub's mapping of the file, to go on where a process ended. NULL: maps
+	 * and seals the file. */
 	struct memory_slot_page *file;
 	bool trains;
 	bool icrc;     /* fill ICRCs in, and check them */
@@ -84,8 +84,8 @@ struct memory_cfg {
 	struct link_log log;
 };
 
-/* Makes the wait descriptor readable, for a caller that link_wait_begins() reports work to, and that
- * waits all the same. */
+/* Makes the wait descriptor readable, for a caller that link_wait_begins() reports work to, and
+ * that waits all the same. */
 void memory_wake_self(struct link *link);
 /* Bytes of the ring between two processes. */
 uint32_t memory_ring_bytes(void);

@@ -42,7 +42,8 @@ struct memory_hub_page {
 	_Atomic uint64_t live[MEMORY_SLOTS / 64];
 	/* Of each slot's file; 0: it never had one. A process that takes a slot has a new epoch. */
 	_Alignas(64) _Atomic uint32_t epoch[MEMORY_SLOTS];
-	/* By receiver, then sender: the sender has mapped the receiver's file, and may have sent. */
+	/* By receiver, then sender: the sender has mapped the receiver's file, and may have
+	 * sent. */
 	_Alignas(64) _Atomic uint64_t met[MEMORY_SLOTS][MEMORY_SLOTS / 64];
 	_Alignas(64) struct memory_doorbell doorbell[MEMORY_SLOTS];
 };
@@ -166,13 +167,15 @@ bool memory_peer_is_present(const struct memory_link *link, uint32_t slot,
 			    const struct memory_peer *peer);
 /* Whether there is something to read. */
 bool memory_peer_waits(const struct memory_link *link, struct memory_peer *peer);
-/* Whether a mapping can be copied: rings of a sealed file are mapped so. page: any shared mapping. */
+/* Whether a mapping can be copied: rings of a sealed file are mapped so. page: any shared
+ * mapping. */
 bool memory_can_map_again(void *page);
 /* Its file was asked for in vain a moment ago. */
 bool memory_is_refused(const struct memory_link *link, uint32_t slot);
 /* As ring_reserve(), in the ring to a peer. */
 uint8_t *memory_peer_space(const struct memory_link *link, struct memory_peer *peer, uint32_t len);
-/* Finishes with a process that has left the slot once all is read. Then link->peer[slot] is NULL. */
+/* Finishes with a process that has left the slot once all is read. Then link->peer[slot] is
+ * NULL. */
 void memory_peer_leave(struct memory_link *link, uint32_t slot);
 /* The link is closed. */
 void memory_peers_free(struct memory_link *link);
