@@ -65,6 +65,7 @@ void rxe_pace_end(struct rxe_engine *engine, const struct rxe_pace *pace)
 
 static uint64_t time_of(const struct rxe_rate *rate, uint32_t bytes)
 {
+	assert(rate->kbps > 0);
 	/* Rounded up: never faster than the rate. */
 	return (bytes * 8ull * NS_PER_MS + rate->kbps - 1) / rate->kbps;
 }

@@ -183,6 +183,7 @@ static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 		       psn_diff(qp->rc.req.part_psn, psn) > 0 ||
 		       ((uint32_t)psn_diff(psn, wqe->psn_first) + 1) % RC_READ_PACKETS == 0;
 
+	assert(psn_diff(psn, wqe->psn_first) >= 0 && psn_diff(wqe->psn_last, psn) >= 0);
 	if ((packet->shape & SHAPE_LAST) ? !may_end : last)
 		return false;
 	if ((packet->shape & SHAPE_AETH) && rc_syndrome_class(packet->aeth.syndrome) != RC_AETH_ACK)

@@ -8,9 +8,10 @@
  * accesses are not losses. Without a loss the window bounds nothing. */
 #include "emu/rc/requester_loss.h"
 
-#include "net/wire/packet.h"
 #include <assert.h>
 #include <string.h>
+
+#include "net/wire/packet.h"
 
 void rc_window_reset(struct rc_window *window, bool peer_is_local)
 {
@@ -75,6 +76,7 @@ void rc_repair_answered(struct rc_repair *repair, uint32_t packets)
 		repair->misses = 0;
 	else if (repair->misses < MISSES_MAX)
 		repair->misses++;
+	assert(repair->misses <= MISSES_MAX);
 }
 
 /* A bit for each PSN of [una, una + RC_ARRIVED_PSNS). Bits are clear while nothing is waited
@@ -128,6 +130,7 @@ void rc_arrived_raise(struct rc_arrived *arrived, uint32_t psn, uint32_t una_psn
 
 void rc_arrived_passed(struct rc_arrived *arrived, uint32_t from_psn, uint32_t una_psn)
 {
+	assert(psn_diff(una_psn, from_psn) >= 0);
 	if (!arrived->is_waiting)
 		return;
 	for (; from_psn != una_psn && from_psn != arrived->high_psn;

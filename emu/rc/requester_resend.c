@@ -4,6 +4,8 @@
  * once. */
 #include "emu/rc/requester.h"
 
+#include <assert.h>
+
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/rc/requester_retry.h"
@@ -74,6 +76,7 @@ static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *q
 {
 	struct rc_requester *req = &qp->rc.req;
 
+	assert(req->probe == RC_PROBE_DUE);
 	if (rc_requester_emit(engine, qp, rc_requester_head(qp), req->una_psn, req->una_psn,
 			      train) == SEND_TRAIN_FULL)
 		return OUTPUT_TRAIN_FULL;
@@ -106,6 +109,7 @@ static uint32_t missing_end(const struct rc_requester *req, uint32_t psn)
 {
 	uint32_t i = 0, end, last = psn;
 
+	assert(req->rd_atomic <= RXE_MAX_RD_ATOMIC);
 	while (i < req->rd_atomic &&
 	       psn_diff(req->rd_end[(req->rd_first + i) % RXE_MAX_RD_ATOMIC], psn) < 0)
 		i++;
@@ -129,6 +133,7 @@ static enum output_result send_missing(struct rxe_engine *engine, struct rxe_qp 
 	while ((wqe = find_missing(qp, &arrived->asked_psn))) {
 		uint32_t last = missing_end(req, arrived->asked_psn);
 
+		assert(psn_diff(last, arrived->asked_psn) >= 0);
 		if (rc_requester_emit(engine, qp, wqe, arrived->asked_psn, last, train) ==
 		    SEND_TRAIN_FULL)
 			return OUTPUT_TRAIN_FULL;

@@ -113,10 +113,11 @@ static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 }
 
 /* Executes the requests that were held behind the packet which has just arrived. A requester that
- * resends may cut a READ into more parts than before: one that was held must not be the READ too
- * many then, and is dropped. Those that remain show the next gap. A requester that asked with that
- * packet alone is told now. One that resends everything is not: its next packets may close the
- * gap. */
+ * resends may cut a READ into more parts than before. A held READ beyond the READs that the queue
+ * pair may have outstanding is therefore dropped, with all that is held behind it. What stays held
+ * shows the next gap. asked: the packet that arrived asked for a response, so its requester resends
+ * one packet and waits for news. A requester that resends everything gets none: its next packets
+ * may close the gap. */
 static void resume(struct rxe_engine *engine, struct rxe_qp *qp, bool asked)
 {
 	struct rc_hold *hold = &qp->rc.hold;

@@ -128,6 +128,7 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	if ((packet->shape & SHAPE_IETH) && !rxe_mw_invalidate(engine, qp, packet->inv_rkey))
 		return RC_FAULT_INVALIDATE;
 	arrived += packet->payload_len - skip;
+	assert(arrived <= qp->claim.len);
 	if (packet->shape & SHAPE_LAST) {
 		fault = complete(engine, qp, packet, arrived);
 		if (fault != RC_FAULT_NONE)
@@ -229,6 +230,7 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	}
 	resp->message = RC_MESSAGE_WRITE;
 	resp->arrived += packet->payload_len;
+	assert(resp->arrived <= resp->len && (resp->arrived == resp->len) == last);
 	if (last) {
 		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_WRITE, RXE_WC_SUCCESS, resp->len);
 		message_done(resp);
@@ -259,6 +261,7 @@ static struct rc_answer answer_to(const struct rxe_qp *qp, const struct wire_pac
 
 static enum rc_fault respond(struct rxe_qp *qp, const struct rc_answer *answer)
 {
+	assert(qp->rc.resp.message == RC_MESSAGE_NONE);
 	rc_reply_push(&qp->rc.reply, answer);
 	message_done(&qp->rc.resp);
 	return RC_FAULT_NONE;

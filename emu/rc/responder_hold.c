@@ -3,9 +3,10 @@
  * is mostly added at the end. */
 #include "emu/rc/responder_hold.h"
 
-#include "net/wire/opcode.h"
 #include <assert.h>
 #include <string.h>
+
+#include "net/wire/opcode.h"
 
 static struct rxe_held *at(const struct rxe_hold *pool, uint32_t number)
 {
@@ -79,6 +80,7 @@ void rc_hold_add(struct rxe_hold *pool, struct rc_hold *hold, const struct wire_
 		hold->last = number;
 	*link = number;
 	hold->count++;
+	assert(hold->count <= RC_HOLD_MAX && hold->last != 0);
 }
 
 const struct wire_packet *rc_hold_at(struct rxe_hold *pool, struct rc_hold *hold, uint32_t psn)
@@ -92,6 +94,7 @@ const struct wire_packet *rc_hold_at(struct rxe_hold *pool, struct rc_hold *hold
 
 uint32_t rc_hold_first_psn(const struct rxe_hold *pool, const struct rc_hold *hold)
 {
+	assert(hold->count > 0);
 	return at(pool, hold->first)->packet.bth.psn;
 }
 
@@ -99,6 +102,7 @@ void rc_hold_clear(struct rxe_hold *pool, struct rc_hold *hold)
 {
 	while (hold->count > 0)
 		release_first(pool, hold);
+	assert(hold->first == 0 && hold->last == 0);
 }
 
 enum rc_replay_kind rc_replay_kind(uint32_t shape)

@@ -95,6 +95,7 @@ static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *
 {
 	const struct icrc_flow other = other_path(qp);
 
+	assert(qp->qpn != 0 && rxe_qp_is_reliable(qp));
 	/* Empty until all of it is written: the process may be killed at any instruction. The
 	 * fence orders the stores below after this one; pairs with the acquire in qpn_of. */
 	atomic_store_explicit(&record->qpn, 0, memory_order_relaxed);
@@ -150,6 +151,7 @@ bool rxe_time_wait_delay_ack(struct rxe_engine *engine, struct rxe_qp *qp)
 	    acks->recorded == ALL_DELAYED)
 		return false;
 	place = (uint32_t)__builtin_ctz(~acks->recorded);
+	assert(place < RXE_MAX_DELAYED_ACKS);
 	write_record(engine, &engine->cfg.time_wait->delayed[place], qp);
 	acks->recorded |= 1u << place;
 	qp->rc.reply.ack_record = place + 1;
@@ -170,6 +172,7 @@ void rxe_time_wait_trains_sent(struct rxe_engine *engine)
 {
 	struct rxe_delayed_acks *acks = &engine->delayed_acks;
 
+	assert((acks->emitted & ~acks->recorded) == 0);
 	for (; acks->emitted; acks->emitted &= acks->emitted - 1) {
 		const uint32_t place = (uint32_t)__builtin_ctz(acks->emitted);
 
@@ -248,6 +251,7 @@ static void push(struct rxe_time_wait_answers *answers, const struct rxe_time_wa
 		    gid_equal(&other->dst, &answer->dst))
 			return;
 	}
+	assert(answers->tail - answers->head <= RXE_TIME_WAIT_ANSWERS);
 	if (answers->tail - answers->head < RXE_TIME_WAIT_ANSWERS)
 		answers->at[answers->tail++ % RXE_TIME_WAIT_ANSWERS] = *answer;
 }
