@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Completion counters (ibv_create_comp_cntr(3), ibv_qp_attach_comp_cntr(3)). The engine counts
- * (emu/comp_cntr.h); a program that waits for a count runs the engine as one that polls a CQ. */
+ * (emu/cq.h); a program that waits for a count runs the engine as one that polls a CQ. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* XRC domains, and the target queue pairs that processes share in them (ibv_open_qp(3)). The server
  * maps the inode of a file to a domain, counts the handles of each target, and passes its events
- * on. Modify and query of an opened target are remote requests (lib/progress/remote_qp.h). */
+ * on. Modify and query of an opened target are remote requests (lib/progress/remote.h). */
 #include "lib/verbs/xrc.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hosts the connection manager (lib/cma/rdma_id.h) for all devices of the instance: timers, MADs
- * over QP 1 (gsi.h), and event channels of programs.
+ * over QP 1 (gsi.c), and event channels of programs.
  *
  * It runs in the server since QP 1 exists once for each device, ports belong to the instance, and
  * somebody must send the DREQ of a killed process and live through its TIME_WAIT. */

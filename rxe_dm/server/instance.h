@@ -42,7 +42,7 @@ struct instance {
 	struct rdma_ids *cm; /* the connection manager (cm.h) */
 	struct cm_failures *cm_failures;
 	struct cm_neighbor *cm_neighbors; /* that are asked for */
-	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (gsi.h) */
+	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (cm.h) */
 	uint32_t num_gsi_local;
 	struct sysfs *sysfs; /* NULL: nobody has asked for it (sysfs.h) */
 };
