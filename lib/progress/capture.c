@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Finds the queue pair and the work request of a packet, and begins and ends captures. A request of
- * RC is found by its PSNs: the requests in the send queue that have started stand in the order of
- * their PSNs. */
+/* Finds the queue pair and the work request of a packet, and opens captures. A request of RC is
+ * found by its PSNs: the requests in the send queue that have started stand in the order of their
+ * PSNs. */
 #include "lib/progress/capture.h"
 
 #include <assert.h>
-#include <unistd.h>
 
 #include "emu/engine.h"
 #include "emu/limits.h"
@@ -150,7 +149,7 @@ static void describe(void *arg, struct capture_record *record, const uint8_t *pa
 	record->wr_opcode = wqe->opcode;
 }
 
-static struct recorder *open_recorder(struct progress *progress, int fd)
+struct recorder *capture_open(struct progress *progress, int fd)
 {
 	const struct ctl_attachment *at = progress->attachment;
 	const struct ctl_slot *slot = &at->shared->slot[at->slot];
@@ -173,18 +172,4 @@ static struct recorder *open_recorder(struct progress *progress, int fd)
 			"of this process are not in it",
 			progress->info->name);
 	return recorder;
-}
-
-void capture_changed(struct progress *progress, int fd)
-{
-	struct device_link *link = &progress->link;
-
-	pthread_mutex_lock(&progress->lock);
-	recorder_close(link->recorder);
-	link->recorder = fd >= 0 && link->phy ? open_recorder(progress, fd) : NULL;
-	if (link->phy)
-		device_link_stack(link);
-	pthread_mutex_unlock(&progress->lock);
-	if (fd >= 0)
-		close(fd);
 }

@@ -11,6 +11,7 @@
 #include "net/wire/gid.h"
 
 struct progress;
+struct recorder;
 struct rxe_engine;
 struct rxe_qp;
 struct rxe_send_wqe;
@@ -26,8 +27,8 @@ struct rxe_qp *packet_qp_connected_to(const struct rxe_engine *engine, const str
 uint32_t packet_qp_tail(const struct rxe_qp *qp, struct tail *tail, struct tail_packet *ret,
 			uint32_t max);
 
-/* A capture has begun, with the descriptor of its rings (closed here), or the last one has ended
- * (-1). Takes the engine lock. */
-void capture_changed(struct progress *progress, int fd);
+/* Opens the recorder of a capture with the descriptor of its rings, which stays open. NULL: its
+ * memory cannot be mapped, and the log says so. */
+struct recorder *capture_open(struct progress *progress, int fd);
 
 #endif

@@ -8,16 +8,88 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/raw/frame.h"
-#include "lib/progress/credits.h"
 #include "lib/progress/fault.h"
 #include "lib/progress/link.h"
 #include "lib/progress/memory.h"
+#include "lib/progress/persist.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
 #include "net/link/link.h"
 
 /* Longer than a program is usually kept from its processor. */
 #define PROBE_NS 8000000u
+
+/* Address of a region's byte in this process; NULL: it is not in this process. The range was
+ * checked. */
+static uint8_t *locate(const struct progress *progress, const struct rxe_mr *mr, uint64_t iova)
+{
+	uint64_t at = mr->addr + (iova - mr->iova);
+
+	switch ((enum rxe_mr_kind)mr->kind) {
+	case RXE_MR_PLAIN:
+		return mr->owner == progress->attachment->slot ? (uint8_t *)(uintptr_t)at : NULL;
+	case RXE_MR_ARENA: return progress->attachment->arena + at;
+	case RXE_MR_WINDOW_1:
+	case RXE_MR_WINDOW_2:
+	case RXE_MR_NULL: break;
+	}
+	return NULL;
+}
+
+static bool is_foreign(const struct progress *progress, const struct rxe_mr *mr)
+{
+	return mr->kind == RXE_MR_PLAIN && mr->owner != progress->attachment->slot;
+}
+
+bool host_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
+{
+	const uint8_t *p = locate(host, mr, iova);
+
+	if (mr->kind == RXE_MR_NULL) {
+		memset(dst, 0, len);
+		return true;
+	}
+	if (is_foreign(host, mr))
+		return remote_read(host, mr, iova, dst, len);
+	return p && memory_copy(dst, p, len);
+}
+
+bool host_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len)
+{
+	uint8_t *p = locate(host, mr, iova);
+
+	if (mr->kind == RXE_MR_NULL)
+		return true;
+	if (is_foreign(host, mr))
+		return remote_write(host, mr, iova, src, len);
+	return p && memory_copy_in_order(p, src, len);
+}
+
+bool host_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+		     uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
+{
+	uint8_t *p = locate(host, mr, iova);
+
+	if (is_foreign(host, mr))
+		return remote_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
+	return p && memory_atomic(p, op, compare_or_add, swap, ret_orig);
+}
+
+bool host_mem_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
+		      uint64_t *ticket)
+{
+	struct progress *progress = host;
+	uint8_t *p = locate(progress, mr, iova);
+
+	if (!p || mr->kind != RXE_MR_PLAIN)
+		return false;
+	switch (persist_range(&progress->persist, (uintptr_t)p, len, ticket)) {
+	case PERSIST_OK: return true;
+	case PERSIST_AGAIN: progress->remote_requests.is_deferred = true; return false;
+	case PERSIST_ERROR: return false;
+	}
+	return false;
+}
 
 static uint32_t host_random(void *host)
 {
@@ -62,34 +134,6 @@ static void host_failed(void *host, const struct rxe_qp *qp, enum rxe_failed wha
 	struct progress *progress = host;
 
 	progress->owner->qp_failed(progress, qp, what, status);
-}
-
-struct gid progress_gid(const struct progress *progress, uint32_t index)
-{
-	const struct ctl_shared *shared = progress->attachment->shared;
-	uint32_t before;
-	struct gid ret;
-
-	assert(index < RXE_MAX_GIDS);
-	/* The table changes between two odd moments of the generation. */
-	do {
-		before = atomic_load(&shared->faults.generation);
-		ret = shared->gids[index];
-		atomic_thread_fence(memory_order_acquire);
-	} while (before & 1 || atomic_load(&shared->faults.generation) != before);
-	return ret;
-}
-
-void progress_follow_gids(struct progress *progress)
-{
-	const uint32_t now = atomic_load(&progress->attachment->shared->faults.generation);
-
-	assert(progress->engine && progress_is_locked(progress));
-	if (now == progress->gids_at)
-		return;
-	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
-		progress->engine->cfg.gids[i] = progress_gid(progress, i);
-	progress->gids_at = now & ~1u;
 }
 
 static _Atomic uint64_t *raw_listeners(const struct progress *progress)
@@ -150,10 +194,10 @@ static uint8_t *host_train_space(void *host, const struct gid *dst, uint32_t slo
 }
 
 static const struct rxe_host_ops host_ops = {
-	.mem_read = memory_host_read,
-	.mem_write = memory_host_write,
-	.mem_atomic = memory_host_atomic,
-	.mem_persist = memory_host_persist,
+	.mem_read = host_mem_read,
+	.mem_write = host_mem_write,
+	.mem_atomic = host_mem_atomic,
+	.mem_persist = host_mem_persist,
 	.is_deferred = remote_was_deferred,
 	.cq_notify = progress_cq_notify,
 	.event = host_event,
@@ -253,6 +297,6 @@ void host_init_engine(struct progress *progress)
 	rxe_engine_init(progress->engine, &cfg);
 	/* No generation of a table is odd. */
 	progress->gids_at = 1;
-	progress_follow_gids(progress);
+	device_link_follow_gids(progress);
 	device_link_follow_rules(&progress->link);
 }

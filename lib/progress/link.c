@@ -4,14 +4,17 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "emu/container_of.h"
 #include "emu/engine.h"
 #include "emu/raw/frame.h"
-#include "lib/progress/credits.h"
+#include "lib/progress/capture.h"
+#include "lib/progress/local_peer.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "net/link/capture/recorder.h"
@@ -166,6 +169,20 @@ void device_link_stack(struct device_link *link)
 	link->needs_icrc = shows_packets || link_needs_icrc(link->phy);
 	if (link_complete_arrivals(link->phy, shows_packets) != 0)
 		rxe_log(RXE_LOG_WARNING, "no memory to show packets that arrive with their ICRC");
+}
+
+void device_link_capture(struct progress *progress, int fd)
+{
+	struct device_link *link = &progress->link;
+
+	pthread_mutex_lock(&progress->lock);
+	recorder_close(link->recorder);
+	link->recorder = fd >= 0 && link->phy ? capture_open(progress, fd) : NULL;
+	if (link->phy)
+		device_link_stack(link);
+	pthread_mutex_unlock(&progress->lock);
+	if (fd >= 0)
+		close(fd);
 }
 
 static bool wants_tail(void)
@@ -343,4 +360,32 @@ bool device_link_receive_raw(struct device_link *link, uint64_t now_ns)
 		rxe_engine_raw_input(progress->engine, frames[i].p, frames[i].len,
 				     frames[i].lacks_checksum, now_ns);
 	return n > 0;
+}
+
+struct gid device_link_gid(const struct progress *progress, uint32_t index)
+{
+	const struct ctl_shared *shared = progress->attachment->shared;
+	uint32_t before;
+	struct gid ret;
+
+	assert(index < RXE_MAX_GIDS);
+	/* The table changes between two odd moments of the generation. */
+	do {
+		before = atomic_load(&shared->faults.generation);
+		ret = shared->gids[index];
+		atomic_thread_fence(memory_order_acquire);
+	} while (before & 1 || atomic_load(&shared->faults.generation) != before);
+	return ret;
+}
+
+void device_link_follow_gids(struct progress *progress)
+{
+	const uint32_t now = atomic_load(&progress->attachment->shared->faults.generation);
+
+	assert(progress->engine && progress_is_locked(progress));
+	if (now == progress->gids_at)
+		return;
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
+		progress->engine->cfg.gids[i] = device_link_gid(progress, i);
+	progress->gids_at = now & ~1u;
 }

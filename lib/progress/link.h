@@ -54,6 +54,10 @@ bool device_link_has_descriptors(const struct device_link *link);
 /* Builds the stack again, after tail, recorder or faults changed. */
 void device_link_stack(struct device_link *link);
 
+/* A capture has begun, with the descriptor of its rings (closed here), or the last one has ended
+ * (-1). Takes the engine lock. */
+void device_link_capture(struct progress *progress, int fd);
+
 /* Takes changed fault rules over, at the begin of a turn that sends. */
 void device_link_follow_rules(struct device_link *link);
 
@@ -74,5 +78,9 @@ int device_link_open_raw(struct device_link *link);
 bool device_link_send_raw(struct device_link *link, const struct wire_train *train);
 /* Returns whether frames arrived. */
 bool device_link_receive_raw(struct device_link *link, uint64_t now_ns);
+
+/* One entry of the device's GID table as it is now. The engine takes over the whole table. */
+struct gid device_link_gid(const struct progress *progress, uint32_t index);
+void device_link_follow_gids(struct progress *progress);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The engine's access to the program's memory and to the arena.
+/* Access to memory of this process, and what of it a program may register.
  *
  * A program may unmap what it has registered. Each access has a recovery point: a fault at an
  * address that the access covers returns there, and the access fails. All other faults go to the
@@ -9,21 +9,27 @@
  * would then kill the process. So the first access of a run of the engine asks the kernel for the
  * handlers and unblocks both signals. These are three system calls, 0.8 us of an 8-byte round trip
  * on each side; a thread that had both signals unblocked therefore trusts the answer for
- * CHECK_NS. */
+ * CHECK_NS.
+ *
+ * Registration makes every page present, like an adapter that pins pages. Where the machine has too
+ * little memory the answer is ENOMEM before any page is touched: the kernel would kill a program
+ * for it, not necessarily this one. */
 #include "lib/progress/memory.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "lib/progress/persist.h"
-#include "lib/progress/progress.h"
-#include "lib/progress/remote.h"
+#include "lib/control/cancel.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
@@ -45,6 +51,9 @@ struct recovery {
 static __thread struct recovery *volatile recovery __attribute__((tls_model("initial-exec")));
 
 #define CHECK_NS 1000000u
+
+/* Of one mincore(2). */
+#define PAGES_AT_ONCE 4096u
 
 /* The thread handles faults until memory_turn_ends(), and then blocks again what it had blocked. */
 static __thread struct {
@@ -356,53 +365,6 @@ bool memory_probe(const void *addr, size_t len, bool write)
 	return ok;
 }
 
-/* Address of a region's byte in this process; NULL: it is not in this process. The range was
- * checked. */
-static uint8_t *locate(const struct progress *progress, const struct rxe_mr *mr, uint64_t iova)
-{
-	uint64_t at = mr->addr + (iova - mr->iova);
-
-	switch ((enum rxe_mr_kind)mr->kind) {
-	case RXE_MR_PLAIN:
-		return mr->owner == progress->attachment->slot ? (uint8_t *)(uintptr_t)at : NULL;
-	case RXE_MR_ARENA: return progress->attachment->arena + at;
-	case RXE_MR_WINDOW_1:
-	case RXE_MR_WINDOW_2:
-	case RXE_MR_NULL: break;
-	}
-	return NULL;
-}
-
-static bool is_foreign(const struct progress *progress, const struct rxe_mr *mr)
-{
-	return mr->kind == RXE_MR_PLAIN && mr->owner != progress->attachment->slot;
-}
-
-bool memory_host_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
-{
-	const uint8_t *p = locate(host, mr, iova);
-
-	if (mr->kind == RXE_MR_NULL) {
-		memset(dst, 0, len);
-		return true;
-	}
-	if (is_foreign(host, mr))
-		return remote_read(host, mr, iova, dst, len);
-	return p && memory_copy(dst, p, len);
-}
-
-bool memory_host_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
-		       size_t len)
-{
-	uint8_t *p = locate(host, mr, iova);
-
-	if (mr->kind == RXE_MR_NULL)
-		return true;
-	if (is_foreign(host, mr))
-		return remote_write(host, mr, iova, src, len);
-	return p && memory_copy_in_order(p, src, len);
-}
-
 MAY_FAULT static uint64_t execute(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add,
 				  uint64_t swap)
 {
@@ -418,43 +380,88 @@ MAY_FAULT static uint64_t execute(uint64_t *p, enum rxe_atomic_op op, uint64_t c
 	return 0;
 }
 
-/* A function of its own: siglongjmp() preserves arguments that did not change since sigsetjmp(). */
-static bool execute_guarded(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add,
-			    uint64_t swap, uint64_t *ret_orig)
+bool memory_atomic(uint8_t *p, enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
+		   uint64_t *ret_orig)
 {
 	struct recovery here = { .a = (uintptr_t)p, .b = (uintptr_t)p, .len = 8 };
 
+	if ((uintptr_t)p & 7)
+		return false;
 	if (sigsetjmp(here.env, 0))
 		return false;
 	arm(&here);
-	*ret_orig = execute(p, op, compare_or_add, swap);
+	*ret_orig = execute((uint64_t *)(void *)p, op, compare_or_add, swap);
 	disarm();
 	return true;
 }
 
-bool memory_host_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
-			uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
+/* A value of /proc/meminfo, in its unit; 0: the key is missing. */
+static uint64_t meminfo(const char *text, const char *key)
 {
-	uint8_t *p = locate(host, mr, iova);
+	const char *at = strstr(text, key);
 
-	if (is_foreign(host, mr))
-		return remote_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
-	return p && !((uintptr_t)p & 7) &&
-	       execute_guarded((uint64_t *)(void *)p, op, compare_or_add, swap, ret_orig);
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-bool memory_host_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
-			 uint64_t *ticket)
+/* Bytes that the machine has, and those that are available, free huge pages included. False:
+ * unknown. */
+static bool machine_memory(uint64_t *ret_total, uint64_t *ret_available)
 {
-	struct progress *progress = host;
-	uint8_t *p = locate(progress, mr, iova);
+	char text[8192];
+	NO_CANCEL;
+	int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	if (!p || mr->kind != RXE_MR_PLAIN)
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
 		return false;
-	switch (persist_range(&progress->persist, (uintptr_t)p, len, ticket)) {
-	case PERSIST_OK: return true;
-	case PERSIST_AGAIN: progress->remote_requests.is_deferred = true; return false;
-	case PERSIST_ERROR: return false;
+	text[n] = '\0';
+	*ret_total = meminfo(text, "MemTotal:") << 10;
+	*ret_available = (meminfo(text, "MemAvailable:") +
+			  meminfo(text, "HugePages_Free:") * meminfo(text, "Hugepagesize:"))
+			 << 10;
+	return *ret_total != 0 && *ret_available != 0;
+}
+
+uint64_t memory_absent(const void *addr, size_t len)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + len;
+	unsigned char present[PAGES_AT_ONCE];
+	uint64_t absent = 0;
+
+	while (at < end) {
+		size_t pages = (end - at + page - 1) / page;
+
+		pages = pages < PAGES_AT_ONCE ? pages : PAGES_AT_ONCE;
+		/* Not mapped: memory_probe() fails. */
+		if (mincore((void *)at, pages * page, present))
+			return absent;
+		for (size_t i = 0; i < pages; i++)
+			absent += present[i] & 1 ? 0 : page;
+		at += pages * page;
 	}
-	return false;
+	return absent;
+}
+
+/* Pages that are only read take no memory. Up to half of what is available passes without a count;
+ * a sixteenth is kept free. */
+static bool fits(const void *addr, size_t len, bool write)
+{
+	uint64_t total, available;
+
+	if (!machine_memory(&total, &available))
+		return true;
+	if (len > total)
+		return false;
+	return !write || len <= available / 2 ||
+	       memory_absent(addr, len) <= available - available / 16;
+}
+
+int memory_admit(const void *addr, size_t len, bool write)
+{
+	if (!fits(addr, len, write))
+		return ENOMEM;
+	return memory_probe(addr, len, write) ? 0 : EFAULT;
 }

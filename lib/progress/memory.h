@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Access to memory that may not be mapped: false instead of SIGSEGV or SIGBUS. The engine reaches
- * the program's memory and the arena by these functions only. Called by lib/progress, and by
- * lib/verbs when memory is registered. */
+/* Access to memory that may not be mapped: false instead of SIGSEGV or SIGBUS. host.c
+ * and remote.c reach the program's memory and the arena by these functions only, and lib/verbs asks
+ * when memory is registered. */
 #ifndef RXE_PROGRESS_MEMORY_H
 #define RXE_PROGRESS_MEMORY_H
 
@@ -37,16 +37,8 @@ bool memory_copy(void *dst, const void *src, size_t len);
 /* The same for bytes that a program spins on: stores the last byte last, as part of an aligned word
  * of up to 8 bytes. */
 bool memory_copy_in_order(void *dst, const void *src, size_t len);
-
-/* The engine's memory (struct rxe_host_ops); host is the struct progress. The caller holds the
- * slot's gauge. */
-bool memory_host_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);
-bool memory_host_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
-		       size_t len);
-bool memory_host_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
-			uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig);
-/* Only memory of this process persists: that of others and device memory are refused. */
-bool memory_host_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
-			 uint64_t *ticket);
+/* An atomic of the CPU on 8 bytes; false also where they are not aligned. */
+bool memory_atomic(uint8_t *p, enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
+		   uint64_t *ret_orig);
 
 #endif

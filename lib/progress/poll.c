@@ -2,6 +2,7 @@
 /* Threads of the program: run the engine from their own calls, and carry out what schedule.h
  * decides for them. */
 #include <assert.h>
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -9,14 +10,16 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
-#include "lib/progress/arrivals.h"
 #include "lib/progress/progress.h"
+#include "lib/progress/remote.h"
 #include "net/link/clock.h"
 #include "net/link/link.h"
 
 /* Another thread runs the engine, and may find the packet. */
 #define ENGINE_BUSY_NS 50000u
 #define NS_PER_S       1000000000
+/* A process that answers nothing for this long counts as stopped. */
+#define QP_CALL_NS 2000000000u
 
 /* A bare system call: ppoll() would end a thread that the program cancels here. */
 static void sleep_on_link(struct progress *progress, const struct schedule_decision *decision,
@@ -128,4 +131,51 @@ void progress_polled_found(struct progress *progress)
 	const bool more = schedule_expects_more(&progress->schedule);
 
 	schedule_polled_found(&progress->schedule, more ? clock_now_ns() : 0);
+}
+
+enum answer {
+	ANSWERED,
+	ENDED,
+	AGAIN,
+};
+
+static enum answer ask_qp(struct progress *progress, const struct remote_qp *qp, uint32_t op,
+			  struct remote_qp_call *call)
+{
+	const uint32_t slot = qp->qpn >> RXE_SLOT_SHIFT;
+	enum answer answer = ENDED;
+	bool done;
+
+	if (!progress_lock(progress))
+		return ENDED;
+	if (slot == progress->attachment->slot)
+		done = remote_qp_run(progress, op, qp, call);
+	else
+		done = remote_ask(progress, slot, qp->epoch, op, qp->qpn, qp->xrcd, call,
+				  sizeof(*call));
+	if (done)
+		answer = call->is_busy ? AGAIN : ANSWERED;
+	else if (remote_was_deferred(progress))
+		answer = AGAIN;
+	/* What was modified, or must be sent first, leaves. */
+	progress_transmit(progress, clock_now_ns());
+	progress_unlock(progress);
+	return answer;
+}
+
+int progress_qp_call(struct progress *progress, const struct remote_qp *qp, uint32_t op,
+		     struct remote_qp_call *call)
+{
+	const uint64_t until_ns = clock_now_ns() + QP_CALL_NS;
+
+	for (;;) {
+		switch (ask_qp(progress, qp, op, call)) {
+		case ANSWERED: return 0;
+		case ENDED: return -EIO;
+		case AGAIN: break;
+		}
+		if (clock_now_ns() > until_ns)
+			return -ETIMEDOUT;
+		sched_yield();
+	}
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The engine in this process: its lock, its start, its end. turn.c runs it, host.c implements the
- * calls that it makes. */
+/* The engine in this process: its start and its end. */
 #include "lib/progress/progress.h"
 
 #include <assert.h>
@@ -12,80 +11,11 @@
 
 #include "emu/engine.h"
 #include "emu/qp.h"
-#include "lib/control/cancel.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
 
 #define EXIT_ATTEMPTS 1000
-
-bool progress_lock(struct progress *progress)
-{
-	pthread_mutex_lock(&progress->lock);
-	if (!progress->engine) {
-		pthread_mutex_unlock(&progress->lock);
-		return false;
-	}
-	return true;
-}
-
-struct schedule_timers progress_timers(const struct progress *progress)
-{
-	assert(progress->engine && progress->tx_first <= progress->tx_count);
-	return (struct schedule_timers){
-		.engine_ns = rxe_engine_deadline(progress->engine),
-		.link_ns = link_deadline(progress->link.top),
-		.unsent = progress->tx_first < progress->tx_count,
-	};
-}
-
-void progress_unlock(struct progress *progress)
-{
-	const struct rxe_engine *engine = progress->engine;
-	const struct schedule_timers timers = progress_timers(progress);
-	const struct schedule_decision decision = schedule_engine_released(
-		&progress->schedule, engine->now_ns, &timers, engine->open_wrs != 0);
-
-	pthread_mutex_unlock(&progress->lock);
-	if (decision.action == SCHEDULE_WAKE_BACKGROUND)
-		progress_thread_wake(progress);
-}
-
-void progress_unlock_queued(struct progress *progress)
-{
-	if (schedule_expects_more(&progress->schedule))
-		pthread_mutex_unlock(&progress->lock);
-	else
-		progress_unlock(progress);
-}
-
-bool progress_is_locked(struct progress *progress)
-{
-	if (pthread_mutex_trylock(&progress->lock) != 0)
-		return true;
-	pthread_mutex_unlock(&progress->lock);
-	return false;
-}
-
-bool progress_wait_begins(struct progress *progress)
-{
-	bool ready;
-	NO_CANCEL;
-
-	assert(progress->link.phy);
-	if (!link_has_waits(progress->link.phy))
-		return false;
-	pthread_mutex_lock(&progress->lock);
-	ready = link_wait_begins(progress->link.phy);
-	pthread_mutex_unlock(&progress->lock);
-	return ready;
-}
-
-void progress_quiesce(struct progress *progress)
-{
-	pthread_mutex_lock(&progress->lock);
-	pthread_mutex_unlock(&progress->lock);
-}
 
 static int open_fds(struct progress *progress, const struct rxe_engine *engine)
 {

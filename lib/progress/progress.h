@@ -5,8 +5,8 @@
  * Knows no verbs object: it reports to its owner (struct progress_owner) what happened to one.
  * Called by lib/verbs.
  *
- * progress.c starts and ends the engine, turn.c runs it, host.c implements the calls that it makes;
- * poll.c and thread.c are the threads that run it.
+ * progress.c starts and ends the engine, turn.c locks and runs it, host.c implements the calls that
+ * it makes; poll.c and thread.c are the threads that run it.
  *
  * The thread that holds the engine lock runs the engine: a thread of the program that posts or
  * polls, or the background thread. schedule.h says which and when. Lock order: the device's lock,
@@ -14,6 +14,7 @@
 #ifndef RXE_PROGRESS_H
 #define RXE_PROGRESS_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,9 +23,8 @@
 #include "emu/host.h"
 #include "lib/control/client.h"
 #include "lib/control/shared.h"
-#include "lib/progress/arrivals.h"
-#include "lib/progress/credits.h"
 #include "lib/progress/link.h"
+#include "lib/progress/local_peer.h"
 #include "lib/progress/persist.h"
 #include "lib/progress/remote.h"
 #include "lib/progress/schedule.h"
@@ -137,14 +137,24 @@ void progress_unlock(struct progress *progress);
 /* The same where requests were queued and nothing else was done: no timer has changed. */
 void progress_unlock_queued(struct progress *progress);
 /* Whether some thread holds the engine lock. */
-bool progress_is_locked(struct progress *progress);
+static inline bool progress_is_locked(struct progress *progress)
+{
+	if (pthread_mutex_trylock(&progress->lock) != 0)
+		return true;
+	pthread_mutex_unlock(&progress->lock);
+	return false;
+}
 
 /* Under the lock. now_ns was read under the lock, too: the engine's time never goes back. */
 
 /* When the engine has something to do although no packet arrives. */
 struct schedule_timers progress_timers(const struct progress *progress);
 /* The buffer of the train that is being built. */
-uint8_t *progress_train_space(const struct progress *progress);
+static inline uint8_t *progress_train_space(const struct progress *progress)
+{
+	assert(progress->tx_count < PROGRESS_TRAINS);
+	return progress->tx_mem + (size_t)progress->tx_count * 65536;
+}
 /* Sends what is ready and publishes completions. Returns whether something left for a process of
  * this host. */
 bool progress_transmit(struct progress *progress, uint64_t now_ns);
@@ -179,19 +189,30 @@ void progress_program_will_sleep(struct progress *progress);
 /* The program got a completion. */
 void progress_polled_found(struct progress *progress);
 
+/* Asks the engine that has the queue pair, that of this process or of another. op:
+ * CTL_REMOTE_QP_*. Waits for the answer. 0; -ETIMEDOUT: the process does not answer; -EIO: the
+ * queue pair has ended with its process. */
+int progress_qp_call(struct progress *progress, const struct remote_qp *qp, uint32_t op,
+		     struct remote_qp_call *call);
+
 /* An armed completion queue wakes a sleeping program; a disarmed one does not. Under the lock. */
 void progress_cq_armed(struct progress *progress);
 void progress_cq_disarmed(struct progress *progress);
 /* Notifies an armed completion queue, and disarms it. Under the lock. host: struct progress. */
 void progress_cq_notify(void *host, struct rxe_cq *cq);
 
-/* One entry of the device's GID table as it is now. The engine takes over the whole table: under
- * the lock. */
-struct gid progress_gid(const struct progress *progress, uint32_t index);
-void progress_follow_gids(struct progress *progress);
-
 /* Initializes the engine after the link is open. Under the engine lock. */
 void host_init_engine(struct progress *progress);
+/* The engine's memory (struct rxe_host_ops); host is the struct progress. The caller holds the
+ * slot's gauge. */
+bool host_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);
+bool host_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
+		    size_t len);
+bool host_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+		     uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig);
+/* Only memory of this process persists: that of others and device memory are refused. */
+bool host_mem_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
+		      uint64_t *ticket);
 
 /* The background thread. 0 or a negative errno. Under the engine lock. */
 int progress_thread_start(struct progress *progress);

@@ -147,26 +147,26 @@ static void read_once(struct request *ret, const struct ctl_remote_request *e)
 	ret->swap = __atomic_load_n(&e->swap, __ATOMIC_RELAXED);
 }
 
-/* The region that the request names, if this process owns it and it holds the range. */
-static const struct rxe_mr *find_own(const struct progress *progress, const struct request *request)
+/* Where the range is that the request names, if this process owns the region and it holds the
+ * range. */
+static uint8_t *find_own(const struct progress *progress, const struct request *request)
 {
 	const struct rxe_mr *mr = rxe_mr_find(&progress->attachment->shared->mrs, request->key);
 
 	if (!mr || mr->kind != RXE_MR_PLAIN || mr->owner != progress->attachment->slot ||
 	    rxe_mr_check(mr, mr->pd, 0, request->iova, request->len) != MR_OK)
 		return NULL;
-	return mr;
+	return (uint8_t *)(uintptr_t)(mr->addr + (request->iova - mr->iova));
 }
 
-static bool run_atomic(struct progress *progress, const struct rxe_mr *mr,
-		       const struct request *request, struct ctl_remote_request *e)
+static bool run_atomic(uint8_t *p, const struct request *request, struct ctl_remote_request *e)
 {
+	const enum rxe_atomic_op op =
+		request->op == CTL_REMOTE_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD;
 	uint64_t orig;
 
 	if (request->len != sizeof(orig) ||
-	    !memory_host_atomic(progress, mr, request->iova,
-				request->op == CTL_REMOTE_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
-				request->compare_or_add, request->swap, &orig))
+	    !memory_atomic(p, op, request->compare_or_add, request->swap, &orig))
 		return false;
 	e->orig = orig;
 	return true;
@@ -174,8 +174,8 @@ static bool run_atomic(struct progress *progress, const struct rxe_mr *mr,
 
 static bool run(struct progress *progress, struct ctl_remote_request *e)
 {
-	const struct rxe_mr *mr;
 	struct request request;
+	uint8_t *p;
 
 	read_once(&request, e);
 	if (request.len > CTL_REMOTE_BYTES)
@@ -188,16 +188,14 @@ static bool run(struct progress *progress, struct ctl_remote_request *e)
 
 		return remote_qp_serve(progress, e, request.op, &qp, request.len);
 	}
-	mr = find_own(progress, &request);
-	if (!mr)
+	p = find_own(progress, &request);
+	if (!p)
 		return false;
 	switch (request.op) {
-	case CTL_REMOTE_READ:
-		return memory_host_read(progress, mr, request.iova, e->bytes, request.len);
-	case CTL_REMOTE_WRITE:
-		return memory_host_write(progress, mr, request.iova, e->bytes, request.len);
+	case CTL_REMOTE_READ: return memory_copy(e->bytes, p, request.len);
+	case CTL_REMOTE_WRITE: return memory_copy_in_order(p, e->bytes, request.len);
 	case CTL_REMOTE_CMP_SWAP:
-	case CTL_REMOTE_FETCH_ADD: return run_atomic(progress, mr, &request, e);
+	case CTL_REMOTE_FETCH_ADD: return run_atomic(p, &request, e);
 	}
 	return false;
 }

@@ -95,8 +95,8 @@ bool remote_srq_done(void *host, const struct rxe_claim *claim, const struct rxe
 bool remote_srq_serve(struct progress *progress, struct ctl_remote_request *e, uint32_t op,
 		      uint32_t srqn, uint64_t xrcd, uint32_t len);
 
-/* remote_xrc.c: XRC targets that this process has open. The engine that has the queue pair modifies
- * and queries it, this process's own or that of another, which is asked by a remote request. */
+/* remote_xrc.c: XRC targets that several processes have open. The engine that has the queue pair
+ * modifies and queries it, for its own process and for others (progress_qp_call). */
 
 /* The queue pair of another process or of this one. */
 struct remote_qp {
@@ -113,11 +113,10 @@ struct remote_qp_call {
 	uint32_t is_busy; /* 1: nothing was done; to be asked again at once */
 };
 
-/* op: CTL_REMOTE_QP_*. Waits for the answer; not under the engine lock. 0; -ETIMEDOUT: the process
- * does not answer; -EIO: the queue pair has ended with its process. */
-int remote_qp_call(struct progress *progress, const struct remote_qp *qp, uint32_t op,
+/* Executes a request on a queue pair of this process. Under the engine lock. False: no such queue
+ * pair. */
+bool remote_qp_run(struct progress *progress, uint32_t op, const struct remote_qp *of,
 		   struct remote_qp_call *call);
-/* Executes a request of another process. Under the engine lock. False: no such queue pair. */
 bool remote_qp_serve(struct progress *progress, struct ctl_remote_request *e, uint32_t op,
 		     const struct remote_qp *qp, uint32_t len);
 

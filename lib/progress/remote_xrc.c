@@ -9,8 +9,6 @@
  * Targets: the process that has the queue pair trusts nothing: it looks the number and the domain
  * up, and checks attributes as those of a program. */
 #include <assert.h>
-#include <errno.h>
-#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -24,9 +22,6 @@
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
 #include "net/link/clock.h"
-
-/* A process that answers nothing for this long counts as stopped. */
-#define TIMEOUT_NS 2000000000u
 
 static_assert(sizeof(struct remote_qp_call) <= CTL_REMOTE_BYTES, "fits into a mailbox");
 
@@ -171,7 +166,7 @@ static void modify(struct progress *progress, struct rxe_qp *qp, struct remote_q
 	call->is_busy = progress->remote_requests.is_waiting || must_send_first(progress, qp, call);
 	if (call->is_busy)
 		return;
-	progress_follow_gids(progress);
+	device_link_follow_gids(progress);
 	call->result = rxe_qp_modify(engine, qp, &call->attr, call->mask, clock_now_ns());
 	if (call->result == MODIFY_OK)
 		progress->owner->qp_modified(progress, qp);
@@ -179,7 +174,7 @@ static void modify(struct progress *progress, struct rxe_qp *qp, struct remote_q
 		call->culprit = rxe_qp_modify_culprit(engine, qp, &call->attr, call->mask);
 }
 
-static bool run_qp(struct progress *progress, uint32_t op, const struct remote_qp *of,
+bool remote_qp_run(struct progress *progress, uint32_t op, const struct remote_qp *of,
 		   struct remote_qp_call *call)
 {
 	struct rxe_qp *qp = rxe_engine_find_qp(progress->engine, of->qpn);
@@ -205,55 +200,8 @@ bool remote_qp_serve(struct progress *progress, struct ctl_remote_request *e, ui
 	/* Another process wrote the bytes: a bool is 0 or 1. */
 	*has_grh = *has_grh != 0;
 	memcpy(&call, e->bytes, sizeof(call));
-	if (!run_qp(progress, op, qp, &call))
+	if (!remote_qp_run(progress, op, qp, &call))
 		return false;
 	memcpy(e->bytes, &call, sizeof(call));
 	return true;
-}
-
-enum answer {
-	ANSWERED,
-	ENDED,
-	AGAIN,
-};
-
-static enum answer ask(struct progress *progress, const struct remote_qp *qp, uint32_t op,
-		       struct remote_qp_call *call)
-{
-	const uint32_t slot = qp->qpn >> RXE_SLOT_SHIFT;
-	enum answer answer = ENDED;
-	bool done;
-
-	if (!progress_lock(progress))
-		return ENDED;
-	if (slot == progress->attachment->slot)
-		done = run_qp(progress, op, qp, call);
-	else
-		done = remote_ask(progress, slot, qp->epoch, op, qp->qpn, qp->xrcd, call,
-				  sizeof(*call));
-	if (done)
-		answer = call->is_busy ? AGAIN : ANSWERED;
-	else if (remote_was_deferred(progress))
-		answer = AGAIN;
-	/* What was modified, or must be sent first, leaves. */
-	progress_transmit(progress, clock_now_ns());
-	progress_unlock(progress);
-	return answer;
-}
-
-int remote_qp_call(struct progress *progress, const struct remote_qp *qp, uint32_t op,
-		   struct remote_qp_call *call)
-{
-	const uint64_t until_ns = clock_now_ns() + TIMEOUT_NS;
-
-	for (;;) {
-		switch (ask(progress, qp, op, call)) {
-		case ANSWERED: return 0;
-		case ENDED: return -EIO;
-		case AGAIN: break;
-		}
-		if (clock_now_ns() > until_ns)
-			return -ETIMEDOUT;
-		sched_yield();
-	}
 }

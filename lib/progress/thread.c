@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "lib/control/process.h"
-#include "lib/progress/arrivals.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* One turn of the engine: receive, remote requests, timers, transmit, publish. Under the engine
- * lock. */
+/* The engine lock, and one turn of the engine under it: receive, remote requests, timers, transmit,
+ * publish. */
 #include <assert.h>
 #include <stdatomic.h>
 
 #include "emu/engine.h"
 #include "lib/control/cancel.h"
-#include "lib/progress/arrivals.h"
-#include "lib/progress/credits.h"
+#include "lib/progress/eventfd.h"
 #include "lib/progress/link.h"
+#include "lib/progress/local_peer.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
@@ -27,6 +27,66 @@
 #define SEND_BYTES 32768u
 /* Time between two checks of the device's descriptors: one system call for each. */
 #define CHECK_DESCRIPTORS_NS 1000000u
+
+bool progress_lock(struct progress *progress)
+{
+	pthread_mutex_lock(&progress->lock);
+	if (!progress->engine) {
+		pthread_mutex_unlock(&progress->lock);
+		return false;
+	}
+	return true;
+}
+
+struct schedule_timers progress_timers(const struct progress *progress)
+{
+	assert(progress->engine && progress->tx_first <= progress->tx_count);
+	return (struct schedule_timers){
+		.engine_ns = rxe_engine_deadline(progress->engine),
+		.link_ns = link_deadline(progress->link.top),
+		.unsent = progress->tx_first < progress->tx_count,
+	};
+}
+
+void progress_unlock(struct progress *progress)
+{
+	const struct rxe_engine *engine = progress->engine;
+	const struct schedule_timers timers = progress_timers(progress);
+	const struct schedule_decision decision = schedule_engine_released(
+		&progress->schedule, engine->now_ns, &timers, engine->open_wrs != 0);
+
+	pthread_mutex_unlock(&progress->lock);
+	if (decision.action == SCHEDULE_WAKE_BACKGROUND)
+		eventfd_signal(progress->wake_fd);
+}
+
+void progress_unlock_queued(struct progress *progress)
+{
+	if (schedule_expects_more(&progress->schedule))
+		pthread_mutex_unlock(&progress->lock);
+	else
+		progress_unlock(progress);
+}
+
+bool progress_wait_begins(struct progress *progress)
+{
+	bool ready;
+	NO_CANCEL;
+
+	assert(progress->link.phy);
+	if (!link_has_waits(progress->link.phy))
+		return false;
+	pthread_mutex_lock(&progress->lock);
+	ready = link_wait_begins(progress->link.phy);
+	pthread_mutex_unlock(&progress->lock);
+	return ready;
+}
+
+void progress_quiesce(struct progress *progress)
+{
+	pthread_mutex_lock(&progress->lock);
+	pthread_mutex_unlock(&progress->lock);
+}
 
 /* Raised while the engine may touch memory: a deregistration in another process waits for it. */
 static _Atomic uint32_t *gauge(struct progress *progress)
@@ -98,12 +158,6 @@ static bool send_built(struct progress *progress)
 	progress->tx_first = progress->tx_count = 0;
 	rxe_time_wait_trains_sent(progress->engine);
 	return true;
-}
-
-uint8_t *progress_train_space(const struct progress *progress)
-{
-	assert(progress->tx_count < PROGRESS_TRAINS);
-	return progress->tx_mem + (size_t)progress->tx_count * 65536;
 }
 
 /* As many as one system call sends. A link that has space for trains has it for one at a time. */

@@ -29,7 +29,7 @@ int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struc
 	memcpy(dgid.raw, attr->grh.dgid.raw, sizeof(dgid.raw));
 	if (gid_is_zero(&dgid))
 		return EINVAL;
-	sgid = progress_gid(&dev->progress, attr->grh.sgid_index);
+	sgid = device_link_gid(&dev->progress, attr->grh.sgid_index);
 	if (gid_is_zero(&sgid) || gid_is_v4(&sgid) != gid_is_v4(&dgid))
 		return ENETUNREACH;
 
@@ -123,7 +123,7 @@ static bool sender_of(const struct ibv_grh *grh, struct sender *ret)
 static int source_index(const struct vb_device *dev, const struct sender *from)
 {
 	for (int i = 0; i < RXE_MAX_GIDS; i++) {
-		const struct gid own = progress_gid(&dev->progress, (uint32_t)i);
+		const struct gid own = device_link_gid(&dev->progress, (uint32_t)i);
 
 		if (gid_is_zero(&own))
 			continue;

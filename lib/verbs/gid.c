@@ -31,7 +31,7 @@ static bool slot(struct ibv_context *context, uint32_t port, uint64_t index, str
 {
 	if (!vb_is_context(context) || port != VB_PORT || index >= RXE_MAX_GIDS)
 		return false;
-	*ret = progress_gid(&vb_device(context)->progress, (uint32_t)index);
+	*ret = device_link_gid(&vb_device(context)->progress, (uint32_t)index);
 	return true;
 }
 
@@ -107,7 +107,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	if (vb_verb_fails(context, query_gid_table))
 		return -errno;
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
-		const struct gid gid = progress_gid(&vb_device(context)->progress, i);
+		const struct gid gid = device_link_gid(&vb_device(context)->progress, i);
 
 		if (gid_is_zero(&gid))
 			continue;

@@ -251,7 +251,7 @@ static void device_changed(struct vb_device *dev, enum ibv_event_type type, int 
 {
 	rxe_log(RXE_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));
 	if (progress_lock(&dev->progress)) {
-		progress_follow_gids(&dev->progress);
+		device_link_follow_gids(&dev->progress);
 		if (type == IBV_EVENT_DEVICE_FATAL)
 			fail_queue_pairs(dev, false);
 		progress_unlock(&dev->progress);
@@ -292,7 +292,7 @@ static bool server_event_ready(struct progress *progress)
 	else if (event.type & CTL_EVENT_QP)
 		target_event(dev, (enum ibv_event_type)(event.type & ~CTL_EVENT_QP), event.port);
 	else if (event.type == CTL_EVENT_CAPTURE)
-		capture_changed(progress, num_fds > 0 ? fd : -1);
+		device_link_capture(progress, num_fds > 0 ? fd : -1);
 	else
 		device_changed(dev, (enum ibv_event_type)event.type, (int)event.port);
 	return true;

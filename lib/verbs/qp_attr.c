@@ -162,7 +162,7 @@ static void send_delayed_ack(struct vb_qp *qp, const struct rxe_qp_attr *attr, u
 static int modify_opened(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask)
 {
 	struct remote_qp_call call = { .attr = *attr, .mask = mask };
-	int err = -remote_qp_call(&qp->dev->progress, &qp->target, CTL_REMOTE_QP_MODIFY, &call);
+	int err = -progress_qp_call(&qp->dev->progress, &qp->target, CTL_REMOTE_QP_MODIFY, &call);
 
 	if (err)
 		return err;
@@ -182,7 +182,7 @@ static int modify(struct vb_qp *qp, const struct rxe_qp_attr *in, uint32_t mask)
 		return modify_opened(qp, in, mask);
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
-	progress_follow_gids(&qp->dev->progress);
+	device_link_follow_gids(&qp->dev->progress);
 	send_delayed_ack(qp, in, mask);
 	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, in, mask, clock_now_ns());
 	if (result == MODIFY_OK) {
@@ -268,7 +268,8 @@ static int query(struct vb_qp *qp, struct rxe_qp_attr *ret)
 	int err;
 
 	if (qp->is_opened) {
-		err = -remote_qp_call(&qp->dev->progress, &qp->target, CTL_REMOTE_QP_QUERY, &call);
+		err = -progress_qp_call(&qp->dev->progress, &qp->target, CTL_REMOTE_QP_QUERY,
+					&call);
 		*ret = call.attr;
 		return err;
 	}

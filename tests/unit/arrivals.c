@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* When a poll asks the socket, and when it knows that nothing waits there
- * (lib/progress/arrivals.h). Two processes of one device: the announcements of one lie in the
+ * (lib/progress/local_peer.h). Two processes of one device: the announcements of one lie in the
  * test's shared memory. */
 #include <check.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 
 #include "device_fixture.h"
 #include "lib/control/client.h"
-#include "lib/progress/arrivals.h"
+#include "lib/progress/local_peer.h"
 #include "lib/progress/progress.h"
 #include "tests/suite.h"
 

@@ -82,7 +82,7 @@ static void begin_capture(void)
 	area->rings = RINGS;
 	area->ring_bytes = BYTES;
 	area->keep = CAPTURE_KEEP_MAX;
-	capture_changed(&dev->progress, fd);
+	device_link_capture(&dev->progress, fd);
 	ck_assert_ptr_nonnull(device_link->recorder);
 	capture_reader_open(
 		&reader,
@@ -116,7 +116,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	capture_changed(&dev->progress, -1);
+	device_link_capture(&dev->progress, -1);
 	ck_assert_ptr_null(device_link->recorder);
 	munmap(area, capture_ring_offset(BYTES, RINGS));
 	fault_shaper_free(shaper);
@@ -330,10 +330,10 @@ START_TEST(no_capture_no_harm)
 {
 	struct seen seen[16];
 
-	capture_changed(&dev->progress, -1);
+	device_link_capture(&dev->progress, -1);
 	rule("drop dir=in");
 	arrive(&there, 1);
-	capture_changed(&dev->progress, -1);
+	device_link_capture(&dev->progress, -1);
 	ck_assert_uint_eq(look(seen, 16), 0);
 }
 END_TEST

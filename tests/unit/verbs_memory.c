@@ -170,25 +170,25 @@ START_TEST(regions_are_found_by_kind)
 	uint64_t word = 0x1122334455667788, got;
 
 	memory_guard();
-	ck_assert(memory_host_write(&dev->progress, &plain, 0x1008, &word, 8));
+	ck_assert(host_mem_write(&dev->progress, &plain, 0x1008, &word, 8));
 	ck_assert_mem_eq(own + 8, &word, 8);
-	ck_assert(memory_host_write(&dev->progress, &dm, 16, &word, 8));
+	ck_assert(host_mem_write(&dev->progress, &dm, 16, &word, 8));
 	ck_assert_mem_eq(arena + 80, &word, 8);
-	ck_assert(memory_host_read(&dev->progress, &dm, 16, &got, 8));
+	ck_assert(host_mem_read(&dev->progress, &dm, 16, &got, 8));
 	ck_assert(got == word);
 
 	dev->attachment.shared = mmap(NULL, sizeof(struct ctl_shared), PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ck_assert_ptr_ne(dev->attachment.shared, MAP_FAILED);
 	plain.owner = 4; /* another process's, which does not exist */
-	ck_assert(!memory_host_write(&dev->progress, &plain, 0x1008, &word, 8));
-	ck_assert(!memory_host_read(&dev->progress, &plain, 0x1008, &word, 8));
-	ck_assert(!memory_host_atomic(&dev->progress, &plain, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
+	ck_assert(!host_mem_write(&dev->progress, &plain, 0x1008, &word, 8));
+	ck_assert(!host_mem_read(&dev->progress, &plain, 0x1008, &word, 8));
+	ck_assert(!host_mem_atomic(&dev->progress, &plain, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
 	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
-	ck_assert(memory_host_read(&dev->progress, &null, 0x1008, &got, 8));
+	ck_assert(host_mem_read(&dev->progress, &null, 0x1008, &got, 8));
 	ck_assert(got == 0);
-	ck_assert(memory_host_write(&dev->progress, &null, 0x1008, &word, 8));
-	ck_assert(!memory_host_atomic(&dev->progress, &null, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
+	ck_assert(host_mem_write(&dev->progress, &null, 0x1008, &word, 8));
+	ck_assert(!host_mem_atomic(&dev->progress, &null, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
 	munmap(arena, 4096);
 	munmap(own, 4096);
 }
@@ -202,16 +202,16 @@ START_TEST(atomics)
 	uint64_t orig = 9;
 
 	memory_guard();
-	ck_assert(memory_host_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 5, 0, &orig));
+	ck_assert(host_mem_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 5, 0, &orig));
 	ck_assert(orig == 0);
-	ck_assert(memory_host_atomic(&dev->progress, &dm, 8, RXE_CMP_SWAP, 4, 100, &orig));
+	ck_assert(host_mem_atomic(&dev->progress, &dm, 8, RXE_CMP_SWAP, 4, 100, &orig));
 	ck_assert(orig == 5);
-	ck_assert(memory_host_atomic(&dev->progress, &dm, 8, RXE_CMP_SWAP, 5, 100, &orig));
+	ck_assert(host_mem_atomic(&dev->progress, &dm, 8, RXE_CMP_SWAP, 5, 100, &orig));
 	ck_assert(orig == 5);
-	ck_assert(memory_host_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 0, 0, &orig));
+	ck_assert(host_mem_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 0, 0, &orig));
 	ck_assert(orig == 100);
 	munmap(arena, 4096);
-	ck_assert(!memory_host_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 1, 0, &orig));
+	ck_assert(!host_mem_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 1, 0, &orig));
 	ck_assert(orig == 100);
 }
 END_TEST
