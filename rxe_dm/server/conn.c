@@ -35,13 +35,15 @@ static const struct serve_row {
 
 static void end_call(struct call *call)
 {
-	assert(call->keep_out <= call->num_out && call->num_out <= CTL_MAX_FDS);
+	assert(call->num_out <= CTL_MAX_FDS);
 	if (call->in_fd >= 0)
 		close(call->in_fd);
-	for (size_t i = call->keep_out; i < call->num_out; i++)
-		close(call->out_fd[i]);
+	for (size_t i = 0; i < call->num_out; i++) {
+		if (!(call->keep_out >> i & 1))
+			close(call->out_fd[i]);
+	}
 	call->in_fd = -1;
-	call->num_out = call->keep_out = 0;
+	call->num_out = 0;
 }
 
 void conn_close(struct conn *conn)
@@ -78,6 +80,7 @@ static int resolve(struct call *call, enum serve_needs needs)
 	if (call->req.device >= instance->num_devices)
 		return -ENODEV;
 	call->device = &instance->devices[call->req.device];
+	call->attachment = call->conn->attached[call->req.device];
 	if (needs == NEEDS_DEVICE)
 		return 0;
 	self = object_find(&call->device->objects, call->req.context);
@@ -90,7 +93,6 @@ static int resolve(struct call *call, enum serve_needs needs)
 
 static int send_reply(struct call *call, int status)
 {
-	assert(call->num_out <= CTL_MAX_FDS && call->keep_out <= call->num_out);
 	call->reply.op = call->req.op;
 	call->reply.status = status;
 	return ctl_send(call->conn->sock.fd, &call->reply, sizeof(call->reply), call->out_fd,

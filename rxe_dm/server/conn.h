@@ -35,8 +35,9 @@ struct call {
 	int in_fd; /* descriptor of the request; a handler that keeps it sets -1 */
 	int out_fd[CTL_MAX_FDS];
 	size_t num_out;
-	size_t keep_out; /* number of out_fd that stay open; the others are closed once sent */
+	uint32_t keep_out; /* bit n: out_fd[n] stays open; the others are closed once sent */
 	struct device *device;
+	struct attachment *attachment; /* of the process to the device; NULL: it has no slot */
 	struct context *context; /* NULL: the request needs none */
 	struct user *user;
 	uint32_t made; /* handle of the new object, between two calls of a handler */

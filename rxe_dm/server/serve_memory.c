@@ -173,7 +173,7 @@ static struct object *make_window(struct call *call, struct attachment *attachme
 
 int serve_alloc_mw(struct call *call)
 {
-	struct attachment *attachment = call->conn->attached[call->device->index];
+	struct attachment *attachment = call->attachment;
 	struct object *pd = context_find(call->context, call->req.mw.pd, CTL_KIND_PD);
 	struct rxe_mr entry = { .pd = call->req.mw.pd, .kind = call->req.mw.kind };
 	const struct ctl_profile *profile = &call->device->instance->profile;

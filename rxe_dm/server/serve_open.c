@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Requests that attach a process to a device and open, join and close contexts. */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,94 +7,77 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
 
-static int hand_out_rings(struct call *call, uint32_t slot)
-{
-	struct device *device = call->device;
-	const struct memory_hub_slot *of = &device->memory.slot[slot];
-	int rc = memory_device_attach(device, slot);
-
-	if (rc)
-		return rc;
-	/* Closed once sent, as the event socket before them. */
-	call->out_fd[4] = fcntl(of->fd, F_DUPFD_CLOEXEC, 0);
-	call->out_fd[5] = fcntl(device->memory.fd, F_DUPFD_CLOEXEC, 0);
-	if (call->out_fd[4] < 0 || call->out_fd[5] < 0) {
-		rc = -errno;
-		for (int i = 4; i < 6; i++)
-			if (call->out_fd[i] >= 0)
-				close(call->out_fd[i]);
-		return rc;
-	}
-	call->out_fd[2] = of->doorbell;
-	call->num_out = 6;
-	return 0;
-}
-
 /* Hands out the slot's socket; of a memory link its doorbell and its rings; on an interface a new
  * pair, of which the server keeps a copy of the receive socket, for its drop count. */
-static int hand_out_link(struct call *call, struct attachment *attachment)
+static int hand_out_link(struct call *call)
 {
 	struct device *device = call->device;
-	const uint32_t slot = attachment->slot;
-	int rc;
+	const uint32_t slot = call->attachment->slot;
+	int rc = 0;
 
-	assert(attachment->device == device && attachment->lost_fd < 0);
-	call->num_out = 4;
-	call->keep_out = 3;
-	if (device->link == CTL_LINK_UDP) {
+	switch (device->link) {
+	case CTL_LINK_UDP:
 		call->out_fd[2] = device->group.fd[slot];
-		return 0;
+		call->keep_out |= 1u << 2;
+		break;
+	case CTL_LINK_MEMORY:
+		rc = memory_device_attach(device, slot);
+		call->out_fd[2] = device->memory.slot[slot].doorbell;
+		call->out_fd[4] = device->memory.slot[slot].fd;
+		call->out_fd[5] = device->memory.fd;
+		call->keep_out |= 1u << 2 | 1u << 4 | 1u << 5;
+		call->num_out = 6;
+		break;
+	case CTL_LINK_ETHERNET:
+		rc = ethernet_device_sockets(device, slot, &call->out_fd[2], &call->out_fd[4]);
+		if (rc == 0)
+			call->attachment->lost_fd = fcntl(call->out_fd[2], F_DUPFD_CLOEXEC, 0);
+		call->num_out = 5;
+		break;
 	}
-	if (device->link == CTL_LINK_MEMORY)
-		return hand_out_rings(call, slot);
-	call->num_out = 5;
-	call->keep_out = 2;
-	rc = ethernet_device_sockets(device, slot, &call->out_fd[2], &call->out_fd[4]);
-	if (rc == 0)
-		attachment->lost_fd = fcntl(call->out_fd[2], F_DUPFD_CLOEXEC, 0);
 	return rc;
 }
 
 int serve_attach(struct call *call)
 {
 	struct device *device = call->device;
-	struct attachment *attachment;
-	int event_fd, rc;
+	int rc;
 
-	if (call->conn->attached[device->index])
+	if (call->attachment)
 		return -EALREADY;
-	rc = slot_take(device, call->conn, &event_fd);
+	rc = slot_take(device, call->conn, &call->out_fd[3]);
 	if (rc)
 		return rc;
-	attachment = call->conn->attached[device->index];
-	rc = hand_out_link(call, attachment);
+	call->attachment = call->conn->attached[device->index];
+	call->out_fd[0] = device->shared_fd;
+	call->out_fd[1] = device->arena.fd;
+	call->keep_out = 1u << 0 | 1u << 1;
+	call->num_out = 4;
+	rc = hand_out_link(call);
 	if (rc) {
-		call->num_out = call->keep_out = 0;
-		slot_give(attachment);
-		close(event_fd);
+		call->num_out = 0;
+		close(call->out_fd[3]);
+		slot_give(call->attachment);
 		return rc;
 	}
-	slot_count_lost(device, attachment->slot);
+	slot_count_lost(device, call->attachment->slot);
 	call->reply.attached = (struct ctl_msg_attached){
 		.shared_bytes = sizeof(struct ctl_shared),
 		.arena_bytes = device->arena.mapped,
-		.slot = attachment->slot,
+		.slot = call->attachment->slot,
 		.link = device->link,
 	};
-	call->out_fd[0] = device->shared_fd;
-	call->out_fd[1] = device->arena.fd;
-	call->out_fd[3] = event_fd;
 	return 0;
 }
 
 int serve_meet(struct call *call)
 {
 	struct device *device = call->device;
-	const struct attachment *attachment = call->conn->attached[device->index];
 
-	if (device->link != CTL_LINK_MEMORY || !attachment || call->req.handle >= device->slots)
+	if (device->link != CTL_LINK_MEMORY || !call->attachment ||
+	    call->req.handle >= device->slots)
 		return -EINVAL;
-	call->out_fd[0] = memory_hub_meet(&device->memory, attachment->slot, call->req.handle,
+	call->out_fd[0] = memory_hub_meet(&device->memory, call->attachment->slot, call->req.handle,
 					  &call->reply.met.epoch);
 	if (call->out_fd[0] < 0)
 		return call->out_fd[0];
@@ -105,12 +87,10 @@ int serve_meet(struct call *call)
 
 int serve_detach(struct call *call)
 {
-	struct attachment *attachment = call->conn->attached[call->device->index];
-
-	if (!attachment)
+	if (!call->attachment)
 		return -EINVAL;
 	context_unbind(call->conn, call->device);
-	slot_give(attachment);
+	slot_give(call->attachment);
 	return 0;
 }
 

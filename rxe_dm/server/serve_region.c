@@ -51,15 +51,13 @@ static bool is_null(const struct ctl_reg_mr *msg)
 
 static int plan_memory(const struct call *call, const struct ctl_reg_mr *msg, struct plan *plan)
 {
-	const struct attachment *attachment = call->conn->attached[call->device->index];
-
 	switch (msg->kind) {
 	case RXE_MR_PLAIN:
-		if (!attachment || !within(msg->addr, msg->len, UINT64_MAX))
+		if (!call->attachment || !within(msg->addr, msg->len, UINT64_MAX))
 			return -EINVAL;
-		plan->entry.owner = attachment->slot;
+		plan->entry.owner = call->attachment->slot;
 		plan->entry.epoch =
-			atomic_load(&call->device->shared->slot[attachment->slot].epoch);
+			atomic_load(&call->device->shared->slot[call->attachment->slot].epoch);
 		return 0;
 	case RXE_MR_ARENA:
 		plan->dm = context_find(call->context, msg->dm, CTL_KIND_DM);
@@ -203,8 +201,7 @@ enum others {
 /* Other processes may be copying. The reply waits for them, but not for a stopped one. */
 static enum others check_others(struct call *call)
 {
-	const struct attachment *attachment = call->conn->attached[call->device->index];
-	uint32_t own = attachment ? attachment->slot : GRACE_NOBODY;
+	uint32_t own = call->attachment ? call->attachment->slot : GRACE_NOBODY;
 
 	if (grace_over(&call->device->grace, call->stamp, own))
 		return OTHERS_OUTSIDE;
@@ -320,11 +317,11 @@ static void orphan_regions(struct object *umem)
 
 int serve_reg_umem(struct call *call)
 {
-	const struct attachment *attachment = call->conn->attached[call->device->index];
 	const struct ctl_reg_mr *msg = &call->req.mr;
 	struct object *umem;
 
-	if (!attachment || msg->len > RXE_MAX_MR_SIZE || !within(msg->addr, msg->len, UINT64_MAX))
+	if (!call->attachment || msg->len > RXE_MAX_MR_SIZE ||
+	    !within(msg->addr, msg->len, UINT64_MAX))
 		return -EINVAL;
 	umem = context_new_object(call->context, CTL_KIND_UMEM);
 	if (!umem)
@@ -334,8 +331,8 @@ int serve_reg_umem(struct call *call)
 	umem->len = msg->len;
 	umem->rights = msg->rights;
 	umem->mr_kind = RXE_MR_PLAIN;
-	umem->slot = attachment->slot;
-	umem->epoch = atomic_load(&call->device->shared->slot[attachment->slot].epoch);
+	umem->slot = call->attachment->slot;
+	umem->epoch = atomic_load(&call->device->shared->slot[call->attachment->slot].epoch);
 	object_own(umem, call->user);
 	call->reply.made.handle = umem->handle;
 	return 0;

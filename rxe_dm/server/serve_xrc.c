@@ -148,16 +148,15 @@ static void end_handle(struct object *handle)
 
 int serve_open_qp(struct call *call)
 {
-	const struct attachment *attachment = call->conn->attached[call->device->index];
 	const struct object *xrcd = context_find(call->context, call->req.qp.xrcd, CTL_KIND_XRCD);
 	const uint32_t qpn = call->req.qp.qpn;
 	struct object *handle;
 
-	if (!attachment || !xrcd || !qpn || slot_of(qpn) >= RXE_MAX_SLOTS)
+	if (!call->attachment || !xrcd || !qpn || slot_of(qpn) >= RXE_MAX_SLOTS)
 		return -EINVAL;
-	if (call->req.qp.is_new
-		    ? slot_of(qpn) != attachment->slot || count_handles(call->device, qpn) != 0
-		    : !is_in_domain(call->device, qpn, xrcd->key))
+	if (call->req.qp.is_new ? slot_of(qpn) != call->attachment->slot ||
+					  count_handles(call->device, qpn) != 0
+				: !is_in_domain(call->device, qpn, xrcd->key))
 		return -EINVAL;
 	handle = context_new_object(call->context, CTL_KIND_QP);
 	if (!handle)
@@ -165,7 +164,7 @@ int serve_open_qp(struct call *call)
 	handle->end = end_handle;
 	handle->key = qpn;
 	handle->addr = xrcd->key;
-	handle->slot = attachment->slot;
+	handle->slot = call->attachment->slot;
 	object_own(handle, call->user);
 	DL_APPEND2(call->device->targets, handle, wprev, wnext);
 	call->reply.made.handle = handle->handle;
