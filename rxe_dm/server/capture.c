@@ -109,25 +109,24 @@ static uint8_t type_of(uint32_t qpn)
 	return qpn == MAD_GSI_QPN ? IBV_QPT_UD : IBV_QPT_RC;
 }
 
-void capture_own(const struct device *device, const struct gid *dst,
-		 const struct capture_answer *answer)
+void capture_own(const struct device *device, const struct wire_train *packet, uint32_t qpn,
+		 uint16_t src_port)
 {
 	struct capture_record record = {
 		.flags = CAPTURE_SENT | CAPTURE_HAS_QP,
 		.src = device->gid,
-		.dst = *dst,
-		.src_port = answer->src_port,
-		.len = answer->len,
-		.qpn = answer->qpn,
-		.qp_type = type_of(answer->qpn),
+		.dst = packet->dst,
+		.src_port = src_port,
+		.len = packet->len,
+		.qpn = qpn,
+		.qp_type = type_of(qpn),
 		.hop_limit = 64,
 	};
 
 	if (device->capture_writer)
-		write_down(device, &record, answer->packet,
-			   answer->qpn == MAD_GSI_QPN
-				   ? "sent by the connection manager"
-				   : "sent by the server for a process that has exited");
+		write_down(device, &record, packet->buf,
+			   qpn == MAD_GSI_QPN ? "sent by the connection manager"
+					      : "sent by the server for a process that has exited");
 }
 
 uint32_t capture_qpn(const struct wire_arrival *arrival)

@@ -20,15 +20,9 @@ struct capture {
 
 /* A process has attached: sends it the rings first, if a capture runs. */
 void capture_tell(const struct attachment *attachment);
-/* A packet that the server sends in place of queue pair qpn of a process that has exited. */
-struct capture_answer {
-	uint32_t qpn;
-	uint16_t src_port;
-	const uint8_t *packet;
-	uint32_t len;
-};
-void capture_own(const struct device *device, const struct gid *dst,
-		 const struct capture_answer *answer);
+/* A packet that the server sends from QP 1, or for queue pair qpn of a process that has exited. */
+void capture_own(const struct device *device, const struct wire_train *packet, uint32_t qpn,
+		 uint16_t src_port);
 /* The destination QPN of a packet; 0: it is too short to have one. */
 uint32_t capture_qpn(const struct wire_arrival *arrival);
 /* Packets to such a process that their sender does not record itself. */

@@ -62,11 +62,6 @@ struct gsi {
 	struct wire_arrival arrivals[ARRIVALS];
 };
 
-static bool is_down(const struct device *device)
-{
-	return atomic_load(&device->shared->faults.silent) != 0;
-}
-
 /* The largest number of identifications is tried for packets of other machines: UDP sockets do not
  * show it (icrc.h). */
 static bool icrc_is_good(const struct device *device, const struct wire_arrival *arrival)
@@ -234,11 +229,7 @@ static void send_mad(struct device *device, const struct cm_path *path,
 	train.seg_len = (uint16_t)train.len;
 	counters->sent_pkts++;
 	counters->sent_bytes += train.len;
-	capture_own(device, &path->dst,
-		    &(struct capture_answer){ .qpn = MAD_GSI_QPN,
-					      .src_port = flow.src_port,
-					      .packet = bytes,
-					      .len = train.len });
+	capture_own(device, &train, MAD_GSI_QPN, flow.src_port);
 	if (!keep_local(device, &train, flow.src_port))
 		(void)link_send(device->own_link, &train, 1);
 }
@@ -277,7 +268,7 @@ static void hand_on_ruled(struct device *device, enum fault_dir dir, const struc
 
 void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
 {
-	if (!is_down(device))
+	if (!device_is_silent(device))
 		hand_on_ruled(device, FAULT_OUT, path, mad);
 }
 
@@ -311,7 +302,7 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 	(void)events;
 	link_wait_ended(device->own_link, true);
 	n = link_receive(device->own_link, gsi->arrivals, ARRIVALS);
-	for (int i = 0; i < n && !is_down(device); i++)
+	for (int i = 0; i < n && !device_is_silent(device); i++)
 		receive_packet(device, &gsi->arrivals[i]);
 	memory_device_wait(device->own_link);
 }
@@ -324,7 +315,7 @@ void gsi_deliver(struct instance *instance)
 	instance->gsi_local = NULL;
 	instance->num_gsi_local = 0;
 	DL_FOREACH_SAFE (arrived, local, next) {
-		if (!is_down(local->to))
+		if (!device_is_silent(local->to))
 			receive_packet(local->to, &local->arrival);
 		free(local);
 	}
@@ -332,7 +323,7 @@ void gsi_deliver(struct instance *instance)
 
 static void pass_on(struct device *device, const struct gsi_delayed *delayed, uint64_t now_ns)
 {
-	if (is_down(device))
+	if (device_is_silent(device))
 		return;
 	if (delayed->dir == FAULT_OUT)
 		send_mad(device, &delayed->path, delayed->mad);

@@ -32,10 +32,9 @@ struct time_wait_slot {
 	int rx_fd, tx_fd;  /* CTL_LINK_ETHERNET: its sockets */
 };
 
-/* What the slots of one device share; exists while at least one slot is in TIME_WAIT. */
+/* What the slots of one device share; freed by time_wait_settle() when none is in TIME_WAIT. */
 struct time_wait {
 	struct rxe_engine engine;
-	uint32_t count;
 	struct time_wait_slot *at[RXE_MAX_SLOTS];
 	struct wire_arrival arrivals[ARRIVALS];
 	uint8_t bytes[TRAIN_MAX_BYTES];
@@ -54,11 +53,6 @@ static uint32_t sender_of(const struct rxe_time_wait_table *table, const struct 
 	return rxe_time_wait_connected_to(table, &train->dst, bth.dest_qpn);
 }
 
-static bool is_port_down(const struct device *device)
-{
-	return atomic_load(&device->shared->faults.silent);
-}
-
 static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 {
 	struct device *device = slot->device;
@@ -66,16 +60,10 @@ static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 	struct wire_train train = { .buf = time_wait->bytes, .max_segs = 1 };
 
 	while (rxe_engine_output(&time_wait->engine, &train, now_ns)) {
-		struct capture_answer answer = {
-			.qpn = sender_of(time_wait->engine.cfg.time_wait, &train),
-			.src_port = time_wait->engine.cfg.tx_ports[train.tx_index],
-			.packet = train.buf,
-			.len = train.len,
-		};
-
-		if (is_port_down(device))
+		if (device_is_silent(device))
 			continue;
-		capture_own(device, &train.dst, &answer);
+		capture_own(device, &train, sender_of(time_wait->engine.cfg.time_wait, &train),
+			    time_wait->engine.cfg.tx_ports[train.tx_index]);
 		/* When sending fails, the peer sends its request again. */
 		(void)link_send(slot->link ? slot->link : device->own_link, &train, 1);
 	}
@@ -115,7 +103,7 @@ static void answer_arrivals(struct time_wait_slot *slot, int max)
 		now_ns = slot->until_ns - 1;
 	while (total < max && (n = receive(slot)) > 0) {
 		total += n;
-		if (is_port_down(slot->device))
+		if (device_is_silent(slot->device))
 			continue;
 		capture_arrived(slot->device, arrivals, (uint32_t)n);
 		for (int i = 0; i < n; i++) {
@@ -157,14 +145,6 @@ static int open_shared_parts(struct device *device)
 	rxe_engine_init(&time_wait->engine, &cfg);
 	device->time_wait = time_wait;
 	return 0;
-}
-
-static void close_shared_parts(struct device *device)
-{
-	if (!device->time_wait || device->time_wait->count)
-		return;
-	free(device->time_wait);
-	device->time_wait = NULL;
 }
 
 static int open_link(struct time_wait_slot *slot)
@@ -217,7 +197,6 @@ static int watch(struct device *device, uint32_t slot, uint64_t until_ns)
 		return rc;
 	}
 	device->time_wait->at[slot] = time_wait;
-	device->time_wait->count++;
 	return 0;
 }
 
@@ -241,7 +220,6 @@ void time_wait_begin(struct device *device, uint32_t slot)
 	if ((device->time_wait || open_shared_parts(device) == 0) &&
 	    watch(device, slot, until_ns) == 0)
 		send_delayed_acks(device->time_wait->at[slot], now_ns);
-	close_shared_parts(device);
 }
 
 bool time_wait_has(const struct device *device, uint32_t slot)
@@ -261,9 +239,7 @@ void time_wait_end(struct device *device, uint32_t slot)
 	if (device->link == CTL_LINK_MEMORY)
 		memory_device_detach(device, slot);
 	device->time_wait->at[slot] = NULL;
-	device->time_wait->count--;
 	free(time_wait);
-	close_shared_parts(device);
 }
 
 /* Frees the pages of the slot's table. */
@@ -288,6 +264,10 @@ uint64_t time_wait_settle(struct device *device, uint64_t now_ns)
 			next_ns = time_wait->until_ns;
 		}
 	}
+	if (next_ns == UINT64_MAX) {
+		free(device->time_wait);
+		device->time_wait = NULL;
+	}
 	return next_ns;
 }
 
@@ -295,4 +275,5 @@ void time_wait_fini(struct device *device)
 {
 	for (uint32_t slot = 0; device->time_wait && slot < RXE_MAX_SLOTS; slot++)
 		time_wait_end(device, slot);
+	(void)time_wait_settle(device, 0);
 }
