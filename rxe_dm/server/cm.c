@@ -63,7 +63,7 @@ static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event 
 	struct instance *instance = (struct instance *)host;
 	struct ctl_cm_event put = *event;
 
-	note_failure(instance->cm_failures, id, event, clock_now_ns());
+	note_failure(&instance->cm_failures, id, event, clock_now_ns());
 	if (instance->devices[event->addr.device].num_faults)
 		put.attr.mask = 0;
 	cm_channel_put(id, &put);
@@ -199,8 +199,7 @@ int cm_open(struct instance *instance)
 		.max_ids = CM_MAX_IDS,
 	};
 
-	instance->cm_failures = (struct cm_failures *)calloc(1, sizeof(*instance->cm_failures));
-	instance->cm = instance->cm_failures ? rdma_ids_new(&cfg) : NULL;
+	instance->cm = rdma_ids_new(&cfg);
 	if (!instance->cm)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
@@ -226,8 +225,6 @@ void cm_close(struct instance *instance)
 	instance->cm = NULL;
 	while (instance->cm_neighbors)
 		forget_neighbor(instance, instance->cm_neighbors);
-	free(instance->cm_failures);
-	instance->cm_failures = NULL;
 }
 
 uint64_t cm_run(struct instance *instance, uint64_t now_ns)
@@ -272,7 +269,8 @@ void cm_end_conn(struct conn *conn)
 {
 	struct cm_channel *channel;
 
-	cm_fault_end_conn(conn);
+	free(conn->cm_calls);
+	conn->cm_calls = NULL;
 	if (!conn->cm_channels)
 		return;
 	DL_FOREACH (conn->cm_channels, channel)
@@ -280,16 +278,4 @@ void cm_end_conn(struct conn *conn)
 	end_ids(conn);
 	while (conn->cm_channels)
 		cm_channel_close(conn->cm_channels);
-}
-
-void cm_failures_list(const struct cm_failures *failures, uint32_t first,
-		      struct ctl_cm_failures *ret)
-{
-	const uint32_t oldest =
-		failures->count > CTL_CM_FAILURES_KEPT ? failures->count - CTL_CM_FAILURES_KEPT : 0;
-	const uint32_t kept = failures->count - oldest;
-
-	for (; first < kept && ret->count < CTL_CM_FAILURES_PAGE; first++)
-		ret->at[ret->count++] = failures->at[(oldest + first) % CTL_CM_FAILURES_KEPT];
-	ret->next = first < kept ? first : 0;
 }

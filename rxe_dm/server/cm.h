@@ -7,6 +7,7 @@
 #ifndef RXE_DM_SERVER_CM_H
 #define RXE_DM_SERVER_CM_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -62,10 +63,6 @@ void cm_device_event(const struct device *device, uint32_t type);
 /* The connection closes: its ids and channels end. */
 void cm_end_conn(struct conn *conn);
 
-/* The records from a place on, oldest first. */
-void cm_failures_list(const struct cm_failures *failures, uint32_t first,
-		      struct ctl_cm_failures *ret);
-
 /* cm_channel.c */
 /* Takes over the descriptor. -EINVAL: not an end of a socket pair; -ENOMEM. */
 int cm_channel_open(struct conn *conn, int fd, struct cm_channel **ret);
@@ -107,21 +104,20 @@ void gsi_send(struct device *device, const struct cm_path *path, const uint8_t m
 /* cm_fault.c: fault rules. Calls of librdmacm by name (rdma_connect() and the others that are
  * requests to the connection manager) fail before they do anything. Messages: cm_drop,
  * cm_duplicate, cm_delay and cm_reject act at QP 1, where all messages of the device pass. */
+/* Counts of nth= and every= by the place of a rule: calls of a process by enum inject_verb, or
+ * messages of a device by attribute and direction. */
+struct cm_fault_counts {
+	uint32_t id[FAULT_MAX_RULES]; /* number of the rule that the counts are of */
+	uint32_t count[FAULT_MAX_RULES][INJECT_VERBS];
+};
+static_assert(2 * (CM_APR - CM_REQ + 1) <= INJECT_VERBS, "each message has a count");
 /* Counts a request of a process for each rule of a device that names its call (INJECT_VERBS: none
  * does). 0, or the negative errno of the first rule that fires. */
 int cm_fault_decide(struct conn *conn, uint32_t device, enum inject_verb verb);
-void cm_fault_end_conn(struct conn *conn);
-
-/* Counts of nth= and every=, by the place of a rule, direction and message. */
-struct gsi_faults {
-	uint32_t id[FAULT_MAX_RULES]; /* number of the rule that the counts are of */
-	uint32_t count[FAULT_MAX_RULES][2][CM_APR - CM_REQ + 1];
-};
-
 /* Counts the message for each rule that selects it. True: *ret is the first that fires, with the
  * action INJECT_CM_DROP, INJECT_CM_DUPLICATE, INJECT_CM_DELAY or, for a REQ that arrived,
  * INJECT_CM_REJECT. */
-bool gsi_fault_decide(struct device *device, struct gsi_faults *faults,
+bool gsi_fault_decide(struct device *device, struct cm_fault_counts *counts,
 		      const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir, struct inject_rule *ret);
 /* The REJ that answers a REQ. */
 void gsi_fault_answer(uint8_t ret_mad[CM_MAD_BYTES], const uint8_t req[CM_MAD_BYTES],

@@ -11,95 +11,77 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
-/* Calls of one process by rule of one device. */
-struct cm_calls {
-	uint32_t id[FAULT_MAX_RULES]; /* number of the rule that the counts are of */
-	uint32_t count[FAULT_MAX_RULES][INJECT_VERBS];
+/* What rules select: a call, or a message of one direction where verb is INJECT_VERBS. */
+struct subject {
+	enum inject_verb verb;
+	uint32_t attr; /* enum cm_attr */
+	enum fault_dir dir;
 };
 
-static struct cm_calls *calls_of(struct conn *conn, uint32_t device)
+static bool selects(const struct inject_rule *rule, const struct subject *what)
 {
-	if (!conn->cm_calls)
-		conn->cm_calls = (struct cm_calls *)calloc(conn->instance->num_devices,
-							   sizeof(*conn->cm_calls));
-	return conn->cm_calls ? &conn->cm_calls[device] : NULL;
+	return what->verb == INJECT_VERBS ? inject_selects_message(rule, what->attr, what->dir)
+					  : inject_selects_verb(rule, what->verb);
 }
 
-static uint32_t count_call(struct cm_calls *calls, uint32_t place, uint32_t id,
-			   enum inject_verb verb)
+/* Counts the subject for a rule that selects it. True: the rule fires. */
+static bool count(struct cm_fault_counts *counts, uint32_t place, uint32_t id,
+		  const struct inject_rule *rule, const struct subject *what)
 {
-	if (calls->id[place] != id)
-		memset(calls->count[place], 0, sizeof(calls->count[place]));
-	calls->id[place] = id;
-	return ++calls->count[place][verb];
+	uint32_t *counted = counts->count[place];
+
+	if (counts->id[place] != id)
+		memset(counted, 0, sizeof(counts->count[place]));
+	counts->id[place] = id;
+	if (what->verb != INJECT_VERBS)
+		return inject_fires_verb(rule, id, what->verb, ++counted[what->verb]);
+	return inject_fires_message(rule, id, what->attr, what->dir,
+				    ++counted[2 * (what->attr - CM_REQ) + what->dir]);
 }
 
-int cm_fault_decide(struct conn *conn, uint32_t index, enum inject_verb verb)
-{
-	struct device *device = &conn->instance->devices[index];
-	struct cm_calls *calls;
-	char why[INJECT_TEXT_MAX];
-	struct inject_rule rule;
-	int rc = 0;
-
-	if (!device->num_faults || verb == INJECT_VERBS)
-		return 0;
-	calls = calls_of(conn, index);
-	for (uint32_t i = 0; calls && i < FAULT_MAX_RULES; i++) {
-		struct ctl_fault *fault = &device->shared->faults.at[i];
-
-		if (!fault->id || !inject_rule_parse(&rule, fault->text, why) ||
-		    !inject_selects_verb(&rule, verb) ||
-		    !inject_fires_verb(&rule, fault->id, verb,
-				       count_call(calls, i, fault->id, verb)) ||
-		    rc)
-			continue;
-		fault->fired++;
-		rc = -rule.error;
-	}
-	return rc;
-}
-
-void cm_fault_end_conn(struct conn *conn)
-{
-	free(conn->cm_calls);
-	conn->cm_calls = NULL;
-}
-
-/* Counts the message. True: the rule fires. */
-static bool count_message(struct gsi_faults *faults, uint32_t place, uint32_t id,
-			  const struct inject_rule *rule, uint32_t attr, enum fault_dir dir)
-{
-	if (faults->id[place] != id) {
-		memset(faults->count[place], 0, sizeof(faults->count[place]));
-		faults->id[place] = id;
-	}
-	return inject_fires_message(rule, id, attr, dir,
-				    ++faults->count[place][dir][attr - CM_REQ]);
-}
-
-bool gsi_fault_decide(struct device *device, struct gsi_faults *faults,
-		      const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir, struct inject_rule *ret)
+/* Counts the subject for each rule that selects it. True: *ret is the first rule that fires. */
+static bool decide(struct device *device, struct cm_fault_counts *counts,
+		   const struct subject *what, struct inject_rule *ret)
 {
 	char why[INJECT_TEXT_MAX];
 	struct inject_rule rule;
-	struct cm_msg msg;
 	bool fires = false;
 
-	if (!device->num_faults || !cm_msg_parse(&msg, mad))
-		return false;
 	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
 		struct ctl_fault *fault = &device->shared->faults.at[i];
 
 		if (!fault->id || !inject_rule_parse(&rule, fault->text, why) ||
-		    !inject_selects_message(&rule, msg.attr, dir) ||
-		    !count_message(faults, i, fault->id, &rule, msg.attr, dir) || fires)
+		    !selects(&rule, what) || !count(counts, i, fault->id, &rule, what) || fires)
 			continue;
 		fault->fired++;
 		*ret = rule;
 		fires = true;
 	}
 	return fires;
+}
+
+int cm_fault_decide(struct conn *conn, uint32_t index, enum inject_verb verb)
+{
+	struct device *device = &conn->instance->devices[index];
+	const struct subject what = { .verb = verb };
+	struct inject_rule rule;
+
+	if (!device->num_faults || verb == INJECT_VERBS)
+		return 0;
+	if (!conn->cm_calls)
+		conn->cm_calls = calloc(conn->instance->num_devices, sizeof(*conn->cm_calls));
+	return conn->cm_calls && decide(device, &conn->cm_calls[index], &what, &rule) ? -rule.error
+										      : 0;
+}
+
+bool gsi_fault_decide(struct device *device, struct cm_fault_counts *counts,
+		      const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir, struct inject_rule *ret)
+{
+	struct cm_msg msg;
+
+	return device->num_faults && cm_msg_parse(&msg, mad) &&
+	       decide(device, counts,
+		      &(struct subject){ .verb = INJECT_VERBS, .attr = msg.attr, .dir = dir }, ret);
 }
 
 void gsi_fault_answer(uint8_t ret_mad[CM_MAD_BYTES], const uint8_t req[CM_MAD_BYTES],

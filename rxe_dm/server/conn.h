@@ -13,7 +13,7 @@
 
 struct attachment;
 struct capture;
-struct cm_calls;
+struct cm_fault_counts;
 struct cm_channel;
 struct context;
 struct device;
@@ -38,7 +38,7 @@ struct call {
 	uint32_t keep_out; /* bit n: out_fd[n] stays open; the others are closed once sent */
 	struct device *device;
 	struct attachment *attachment; /* of the process to the device; NULL: it has no slot */
-	struct context *context; /* NULL: the request needs none */
+	struct context *context;       /* NULL: the request needs none */
 	struct user *user;
 	uint32_t made; /* handle of the new object, between two calls of a handler */
 	uint64_t stamp, done;
@@ -57,7 +57,7 @@ struct conn {
 	struct capture *captures; /* captures that this connection has started */
 	struct cm_channel *cm_channels;
 	uint32_t last_cm_channel;
-	struct cm_calls *cm_calls; /* counts of fault rules, one for each device; NULL: none yet */
+	struct cm_fault_counts *cm_calls; /* for each device; NULL: none yet */
 	int pending; /* enum serve_result of the call in progress; 0: none, the next is read */
 	struct call call;
 };

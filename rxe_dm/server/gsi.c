@@ -56,7 +56,7 @@ struct gsi_local {
 
 struct gsi {
 	uint32_t psn;
-	struct gsi_faults faults;
+	struct cm_fault_counts faults;
 	struct gsi_delayed *delayed;
 	uint32_t num_delayed, num_waiting;
 	struct wire_arrival arrivals[ARRIVALS];

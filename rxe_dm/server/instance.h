@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lib/control/settings.h"
+#include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/local_peers.h"
@@ -14,7 +15,6 @@
 
 #define MAX_CONNS 4096
 
-struct cm_failures;
 struct cm_neighbor;
 struct gsi_local;
 struct rdma_ids;
@@ -40,7 +40,7 @@ struct instance {
 	uint32_t num_devices;
 	struct device devices[CTL_DEVICE_MAX];
 	struct rdma_ids *cm; /* the connection manager (cm.h) */
-	struct cm_failures *cm_failures;
+	struct cm_failures cm_failures;
 	struct cm_neighbor *cm_neighbors; /* that are asked for */
 	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (cm.h) */
 	uint32_t num_gsi_local;

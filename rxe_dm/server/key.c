@@ -84,34 +84,27 @@ static void fill(struct rxe_mr *mr, const struct rxe_mr *entry)
 	mr->epoch = entry->epoch;
 }
 
-static uint32_t publish(struct keys *keys, uint32_t index, uint16_t tag, const struct rxe_mr *entry)
+/* The tag after the last one of an index. */
+static uint16_t next_tag(uint16_t last, uint32_t low)
 {
-	struct rxe_mr *mr = &keys->table->entry[index];
-	uint32_t key = index << 16 | tag;
+	if (!(low & CTL_KEY_LOW))
+		return (uint16_t)(last + 1 + random32() % MAX_STEP);
+	return (uint16_t)((last & 0xff00u) + ((1 + random32() % MAX_LOW_STEP) << 8)) | (uint8_t)low;
+}
 
-	assert(index > 0 && index < RXE_MAX_MR && atomic_load(&mr->key) == 0);
-	keys->tag[index] = tag;
-	fill(mr, entry);
-	atomic_store(&mr->key, key); /* pairs with rxe_mr_find */
+uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry, uint32_t low)
+{
+	const uint32_t index = take_index(keys);
+	uint32_t key;
+
+	if (!index)
+		return 0;
+	assert(index < RXE_MAX_MR && atomic_load(&keys->table->entry[index].key) == 0);
+	keys->tag[index] = next_tag(keys->tag[index], low);
 	keys->granted++;
+	key = index << 16 | keys->tag[index];
+	keys_show(keys, key, entry);
 	return key;
-}
-
-uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
-{
-	uint32_t index = take_index(keys);
-	uint16_t step = (uint16_t)(1 + random32() % MAX_STEP);
-
-	return index ? publish(keys, index, (uint16_t)(keys->tag[index] + step), entry) : 0;
-}
-
-uint32_t keys_grant_low(struct keys *keys, const struct rxe_mr *entry, uint8_t low)
-{
-	uint32_t index = take_index(keys);
-	uint16_t step = (uint16_t)((1 + random32() % MAX_LOW_STEP) << 8);
-	uint16_t tag = (uint16_t)((keys->tag[index] & 0xff00u) + step) | low;
-
-	return index ? publish(keys, index, tag, entry) : 0;
 }
 
 uint64_t keys_hide(struct keys *keys, uint32_t key)

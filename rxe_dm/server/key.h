@@ -26,10 +26,9 @@ struct keys {
 
 bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace);
 void keys_fini(struct keys *keys);
-/* Publishes an entry under a new key, and returns the key. 0: the table is full. */
-uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry);
-/* As keys_grant(); the key's lowest byte is low. */
-uint32_t keys_grant_low(struct keys *keys, const struct rxe_mr *entry, uint8_t low);
+/* Publishes an entry under a new key, and returns the key. 0: the table is full. low: CTL_KEY_LOW
+ * and the lowest byte that the key must have, or 0. */
+uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry, uint32_t low);
 /* Change the entry of a key: keys_hide() makes the key dead and returns a stamp; after the stamp's
  * grace period keys_show() publishes the key again, with a new entry or as it was (NULL). */
 uint64_t keys_hide(struct keys *keys, uint32_t key);

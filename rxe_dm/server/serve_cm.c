@@ -124,10 +124,22 @@ static void list_ids(struct call *call)
 	page->next = id ? rdma_id_handle(id) : 0;
 }
 
+/* The records from a place on, oldest first. */
+static void list_failures(const struct cm_failures *failures, uint32_t first,
+			  struct ctl_cm_failures *ret)
+{
+	const uint32_t oldest =
+		failures->count > CTL_CM_FAILURES_KEPT ? failures->count - CTL_CM_FAILURES_KEPT : 0;
+	const uint32_t kept = failures->count - oldest;
+
+	for (; first < kept && ret->count < CTL_CM_FAILURES_PAGE; first++)
+		ret->at[ret->count++] = failures->at[(oldest + first) % CTL_CM_FAILURES_KEPT];
+	ret->next = first < kept ? first : 0;
+}
+
 static int serve_op(struct call *call, struct rdma_id *id)
 {
 	const struct ctl_msg_cm *req = &call->req.cm;
-	struct instance *instance = call->conn->instance;
 	const uint64_t now_ns = clock_now_ns();
 
 	switch ((enum ctl_cm_op)req->op) {
@@ -159,7 +171,8 @@ static int serve_op(struct call *call, struct rdma_id *id)
 	case CTL_CM_LEAVE: return leave_group(call, id);
 	case CTL_CM_LIST: list_ids(call); return 0;
 	case CTL_CM_FAILURES:
-		cm_failures_list(instance->cm_failures, req->id, &call->reply.cm_failures);
+		list_failures(&call->conn->instance->cm_failures, req->id,
+			      &call->reply.cm_failures);
 		return 0;
 	case CTL_CM_OP_END: break;
 	}

@@ -190,7 +190,7 @@ int serve_alloc_mw(struct call *call)
 	mw = make_window(call, attachment, pd, (uint32_t)entry.addr);
 	if (!mw)
 		return -ENOMEM;
-	mw->key = keys_grant_low(&call->device->keys, &entry, 0);
+	mw->key = keys_grant(&call->device->keys, &entry, CTL_KEY_LOW);
 	if (!mw->key) {
 		context_free_object(mw);
 		return -ENOMEM;

@@ -160,15 +160,6 @@ static bool bound_to_process(const struct object *mr)
 	return mr->mr_kind == RXE_MR_PLAIN && !mr->umem;
 }
 
-static uint32_t grant(struct call *call, const struct rxe_mr *entry)
-{
-	struct keys *keys = &call->device->keys;
-	uint32_t low = call->req.mr.low;
-
-	return low & CTL_KEY_LOW ? keys_grant_low(keys, entry, (uint8_t)low)
-				 : keys_grant(keys, entry);
-}
-
 int serve_reg_mr(struct call *call)
 {
 	struct object *mr;
@@ -181,7 +172,7 @@ int serve_reg_mr(struct call *call)
 	if (!mr)
 		return -ENOMEM;
 	mr->end = release_region;
-	mr->key = grant(call, &plan.entry);
+	mr->key = keys_grant(&call->device->keys, &plan.entry, call->req.mr.low);
 	if (!mr->key) {
 		context_free_object(mr);
 		return -ENOMEM;
@@ -220,7 +211,7 @@ static int republish(struct keys *keys, struct object *mr, const struct rxe_mr *
 		keys_show(keys, key, entry);
 		return 0;
 	}
-	key = keys_grant(keys, entry);
+	key = keys_grant(keys, entry, 0);
 	if (!key)
 		return -ENOMEM;
 	if (mr->key)

@@ -95,7 +95,7 @@ static uint32_t grant(uint64_t len)
 {
 	struct rxe_mr entry = { .pd = 7, .len = len, .kind = RXE_MR_PLAIN };
 
-	return keys_grant(&keys, &entry);
+	return keys_grant(&keys, &entry, 0);
 }
 
 START_TEST(keys_are_published_and_revoked)
