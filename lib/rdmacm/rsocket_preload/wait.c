@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <unistd.h>
 
 #include "lib/rdmacm/rsocket_preload/preload.h"
 
