@@ -169,8 +169,7 @@ static void explain(const struct gid *gid, int rc)
 		return;
 	}
 	if (rc != -EADDRINUSE) {
-		ctl_log(CTL_LOG_ERROR, "no sockets on UDP port %u of %s: %s%s", ROCE_UDP_PORT, text,
-			strerror(-rc), limit_remedy(rc));
+		limit_explain(rc, "no sockets on UDP port %u of %s", ROCE_UDP_PORT, text);
 		return;
 	}
 	if (gid_is_v4(gid) && taken_everywhere())
@@ -225,12 +224,9 @@ static int check_interface(const struct device *device)
 
 	memcpy(req.ifr_name, device->if_name, sizeof(device->if_name));
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
-		rc = -errno;
-		ctl_log(CTL_LOG_ERROR, "the state of the interface %s cannot be read: %s%s",
-			device->if_name, strerror(-rc), limit_remedy(rc));
-		return rc;
-	}
+	if (fd < 0)
+		return limit_explain(-errno, "the state of the interface %s cannot be read",
+				     device->if_name);
 	rc = device->if_name[0] ? ioctl(fd, SIOCGIFFLAGS, &req) : -1;
 	close(fd);
 	if (rc || req.ifr_flags & IFF_UP)

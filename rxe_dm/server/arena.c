@@ -145,13 +145,16 @@ static int open_small(struct arena *arena)
 	arena->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	errno = 0;
 	rc = open_memory(arena, 0);
-	if (rc) {
-		ctl_log(CTL_LOG_ERROR, "no memory for an arena of %llu KiB: %s%s",
-			(unsigned long long)(arena->bytes >> 10), strerror(-rc),
-			rc == -ENOMEM ? ": choose a smaller one with --arena or RXE_DM_ARENA"
-				      : limit_remedy(rc));
+	if (rc == -ENOMEM)
+		ctl_log(CTL_LOG_ERROR,
+			"no memory for an arena of %llu KiB: %s: choose a smaller one with "
+			"--arena or RXE_DM_ARENA",
+			(unsigned long long)(arena->bytes >> 10), strerror(ENOMEM));
+	else if (rc)
+		limit_explain(rc, "no memory for an arena of %llu KiB",
+			      (unsigned long long)(arena->bytes >> 10));
+	if (rc)
 		return rc;
-	}
 	if (madvise(arena->base, arena->mapped, MADV_HUGEPAGE) == 0 && huge_shmem_allowed())
 		snprintf(arena->kind, sizeof(arena->kind), "transparent huge pages");
 	else

@@ -3,19 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #include "lib/control/client.h"
 #include "lib/control/log.h"
-#include "lib/control/socket.h"
 #include "rxe_dm/server/cm.h"
-#include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
@@ -112,20 +107,14 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	if (rc)
 		return rc;
 	rc = open_shared(device);
-	if (rc) {
-		ctl_log(CTL_LOG_ERROR, "no shared memory for rxe_dm%u: %s%s", device->index,
-			strerror(-rc), limit_remedy(rc));
-		return rc;
-	}
+	if (rc)
+		return limit_explain(rc, "no shared memory for rxe_dm%u", device->index);
 	device->node_guid = make_guid(device, device->index);
 	device->sys_image_guid = make_guid(device, UINT32_MAX);
 	memcpy(device->shared->tx_ports, device->group.tx_port, sizeof(device->shared->tx_ports));
 	rc = local_peers_open(device);
-	if (rc) {
-		ctl_log(CTL_LOG_ERROR, "no packet filter for rxe_dm%u: %s%s", device->index,
-			strerror(-rc), limit_remedy(rc));
-		return rc;
-	}
+	if (rc)
+		return limit_explain(rc, "no packet filter for rxe_dm%u", device->index);
 	rc = gsi_open(device);
 	if (rc == 0 && device->link == CTL_LINK_ETHERNET)
 		carrier_open(device);

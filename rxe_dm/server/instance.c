@@ -6,8 +6,6 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -121,7 +119,7 @@ static enum instance_result take_name(struct instance *instance)
 	rc = fd < 0 ? fd : listener_watch(&instance->clients);
 	if (rc == 0)
 		return INSTANCE_UP;
-	ctl_log(CTL_LOG_ERROR, "no control socket: %s%s", strerror(-rc), limit_remedy(rc));
+	limit_explain(rc, "no control socket");
 	return INSTANCE_FAILED;
 }
 
@@ -136,7 +134,7 @@ static enum instance_result bring_up(struct instance *instance)
 	if (rc == 0)
 		rc = watch_signals(instance);
 	if (rc) {
-		ctl_log(CTL_LOG_ERROR, "no event loop: %s%s", strerror(-rc), limit_remedy(rc));
+		limit_explain(rc, "no event loop");
 		return INSTANCE_FAILED;
 	}
 	result = take_name(instance);

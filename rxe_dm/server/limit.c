@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ void limit_fit_slots(struct ctl_settings *settings)
 		settings->slots - 1, (unsigned int)limit.rlim_cur);
 }
 
-const char *limit_remedy(int rc)
+static const char *remedy(int rc)
 {
 	switch (-rc) {
 	case EMFILE: return ": raise the limit of descriptors ('ulimit -Hn')";
@@ -55,6 +56,18 @@ const char *limit_remedy(int rc)
 		       "another address with --address or RXE_DM_ADDRESS";
 	default: return "";
 	}
+}
+
+int limit_explain(int rc, const char *what, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, what);
+	vsnprintf(text, sizeof(text), what, args);
+	va_end(args);
+	ctl_log(CTL_LOG_ERROR, "%s: %s%s", text, strerror(-rc), remedy(rc));
+	return rc;
 }
 
 /* Finds the installed profiles: in a build tree, in a relocated installation, or in the prefix. */

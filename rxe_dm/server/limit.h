@@ -11,8 +11,8 @@
 
 /* Raises the limit of descriptors to its maximum, and reduces the slots where that is too low. */
 void limit_fit_slots(struct ctl_settings *settings);
-/* What a person can do about a negative errno, as the end of a message: "" or ": raise ...". */
-const char *limit_remedy(int rc);
+/* Logs what failed with the negative errno rc, why, and what to do about it. Returns rc. */
+int limit_explain(int rc, const char *what, ...) __attribute__((format(printf, 2, 3)));
 /* A name has no '/', and is looked for beside the server, then in the prefix; else choice is a
  * path. False: explained on the log. */
 bool limit_load_profile(struct ctl_profile *ret, const char *choice);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* A device in shared memory: the server makes the files of the rings and the doorbells, tells the
  * processes who is there, and has a link of its own as slot 0. */
-#include <errno.h>
-#include <string.h>
-
-#include "lib/control/log.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
@@ -18,11 +14,8 @@ int memory_device_open(struct device *device)
 {
 	int rc = memory_hub_open(&device->memory, device->slots);
 
-	if (rc) {
-		ctl_log(CTL_LOG_ERROR, "no shared memory for packets of rxe_dm%u: %s%s",
-			device->index, strerror(-rc), limit_remedy(rc));
-		return rc;
-	}
+	if (rc)
+		return limit_explain(rc, "no shared memory for packets of rxe_dm%u", device->index);
 	device->max_mtu = MAX_MTU;
 	device->rcvbuf = memory_ring_bytes();
 	return 0;
@@ -33,10 +26,7 @@ int memory_device_attach(struct device *device, uint32_t slot)
 	const int rc = memory_hub_attach(&device->memory, slot);
 
 	device->memory_left[slot] = false;
-	if (rc)
-		ctl_log(CTL_LOG_ERROR, "no rings for slot %u of rxe_dm%u: %s%s", slot,
-			device->index, strerror(-rc), limit_remedy(rc));
-	return rc;
+	return rc ? limit_explain(rc, "no rings for slot %u of rxe_dm%u", slot, device->index) : 0;
 }
 
 int memory_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_wait_fd)
