@@ -13,11 +13,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <utlist.h>
 
-#include "lib/control/log.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/instance.h"
 
@@ -92,7 +90,11 @@ static void make_classes(int root, bool *ok)
 					       "sys/class/infiniband_mad",
 					       "dev",
 					       "dev/infiniband",
-					       "bin" };
+					       "bin",
+					       "host",
+					       "host/sys",
+					       "host/sys/class",
+					       "host/dev" };
 	char exe[PATH_MAX] = "";
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
@@ -134,10 +136,6 @@ static void make_host(int root, bool *ok, const char *tree)
 					       "sys/class/infiniband_mad", "dev/infiniband" };
 	char path[PATH_MAX];
 
-	sysfs_folder(root, ok, "host");
-	sysfs_folder(root, ok, "host/sys");
-	sysfs_folder(root, ok, "host/sys/class");
-	sysfs_folder(root, ok, "host/dev");
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		snprintf(path, sizeof(path), "host/%s", folders[i]);
 		sysfs_folder(root, ok, path);

@@ -15,7 +15,6 @@
 #define RXE_DM_SERVER_SYSFS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define SYSFS_MAX_USERS 32u /* programs that are watched; the server may end under further ones */
@@ -49,7 +48,6 @@ void sysfs_link(int root, bool *ok, const char *path, const char *to);
 void sysfs_write(int root, bool *ok, const char *path, const char *text);
 /* An empty file that stands for a device node. */
 void sysfs_node(int root, bool *ok, const char *path);
-void sysfs_number(int root, bool *ok, const char *path, uint64_t value);
 
 /* sysfs_device.c */
 /* What the files of a device hold. */

@@ -3,6 +3,7 @@
  * counters in hw_counters have rdma_rxe's names, and ours follow. */
 #include <ifaddrs.h>
 #include <infiniband/verbs.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -244,10 +245,24 @@ static void make_nodes(const struct place *to)
 	sysfs_node(to->root, to->ok, path("dev/infiniband/uverbs%u", to->index).text);
 }
 
+/* Writes the counters that differ from what the files hold. */
+static void write_counts(const struct place *to, const struct device *device,
+			 struct sysfs_device *held)
+{
+	struct count now[SYSFS_MAX_COUNTS];
+
+	for (size_t i = 0, n = fill_counts(device, now); i < n; i++) {
+		if (held->count[i] == now[i].value)
+			continue;
+		held->count[i] = now[i].value;
+		sysfs_write(to->root, to->ok, path(PORT "/%s", to->index, now[i].name).text,
+			    path("%" PRIu64, now[i].value).text);
+	}
+}
+
 void sysfs_make_device(int root, bool *ok, const struct device *device, struct sysfs_device *ret)
 {
 	const struct place to = { .root = root, .ok = ok, .index = device->index };
-	struct count now[SYSFS_MAX_COUNTS];
 
 	ret->generation = atomic_load(&device->shared->faults.generation);
 	ret->port_state = atomic_load(&device->shared->port_state);
@@ -255,10 +270,8 @@ void sysfs_make_device(int root, bool *ok, const struct device *device, struct s
 	make_port(&to, device);
 	write_state(&to, device, ret->port_state);
 	make_nodes(&to);
-	for (size_t i = 0, n = fill_counts(device, now); i < n; i++) {
-		ret->count[i] = now[i].value;
-		sysfs_number(root, ok, path(PORT "/%s", to.index, now[i].name).text, now[i].value);
-	}
+	memset(ret->count, 0xff, sizeof(ret->count)); /* no counter has that value */
+	write_counts(&to, device, ret);
 }
 
 void sysfs_update_state(int root, const struct device *device, struct sysfs_device *held)
@@ -277,15 +290,9 @@ void sysfs_update_state(int root, const struct device *device, struct sysfs_devi
 
 void sysfs_update_counters(int root, struct device *device, struct sysfs_device *held)
 {
-	struct count now[SYSFS_MAX_COUNTS];
 	bool ok = true;
+	const struct place to = { .root = root, .ok = &ok, .index = device->index };
 
 	slots_update_lost(device);
-	for (size_t i = 0, n = fill_counts(device, now); i < n; i++) {
-		if (held->count[i] == now[i].value)
-			continue;
-		held->count[i] = now[i].value;
-		sysfs_number(root, &ok, path(PORT "/%s", device->index, now[i].name).text,
-			     now[i].value);
-	}
+	write_counts(&to, device, held);
 }

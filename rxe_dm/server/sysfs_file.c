@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -160,12 +159,4 @@ void sysfs_node(int root, bool *ok, const char *path)
 	*ok = fd >= 0;
 	if (fd >= 0)
 		close(fd);
-}
-
-void sysfs_number(int root, bool *ok, const char *path, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	sysfs_write(root, ok, path, text);
 }
