@@ -69,12 +69,6 @@ static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event 
 	cm_channel_put(id, &put);
 }
 
-static bool has_unread(void *host, struct rdma_id *listener, uint32_t backlog)
-{
-	(void)host;
-	return cm_channel_has_unread(listener, backlog);
-}
-
 /* Numbers are drawn from the kernel many at a time. Each is used once. */
 static uint32_t draw(void *host)
 {
@@ -174,7 +168,7 @@ static bool has_address(void *host, const struct gid *address)
 static const struct rdma_ids_ops ids_ops = {
 	.send = send_mad,
 	.event = put_event,
-	.has_unread = has_unread,
+	.has_unread = cm_channel_has_unread,
 	.random = draw,
 	.route = find_route,
 	.neighbor = ask_neighbor,

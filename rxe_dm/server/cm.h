@@ -82,8 +82,8 @@ uint32_t cm_channel_drop_membership(struct cm_channel *channel, uint64_t mc_toke
 void cm_end_id(struct rdma_id *id, uint64_t now_ns);
 /* The number of the listener's connection requests that its program has not read. */
 uint32_t cm_channel_unread(struct rdma_id *listener);
-/* True: at least backlog. */
-bool cm_channel_has_unread(struct rdma_id *listener, uint32_t backlog);
+/* True: at least backlog. host is not used: this is an operation of struct rdma_ids_ops. */
+bool cm_channel_has_unread(void *host, struct rdma_id *listener, uint32_t backlog);
 /* Puts an event into the channel of an id. */
 void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event);
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "lib/control/rcm.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/conn.h"
@@ -56,21 +55,24 @@ static void drop_request(struct rdma_id_user *request)
 	request->listener = NULL;
 }
 
+/* The new id of a connection request; NULL: another event, or the id has ended. */
+static struct rdma_id *request_of(const struct cm_channel *channel,
+				  const struct ctl_cm_event *event)
+{
+	return rdma_id_find(channel->conn->instance->cm, event->new_id);
+}
+
 /* Accounts an event that the socket has taken. */
 static void count_sent(struct cm_channel *channel, const struct ctl_cm_event *event)
 {
-	struct rdma_ids *ids = channel->conn->instance->cm;
-	struct rdma_id *id = rdma_id_find(ids, event->id);
-	struct rdma_id *new_id;
+	struct rdma_id *id = rdma_id_find(channel->conn->instance->cm, event->id);
+	struct rdma_id *new_id = request_of(channel, event);
 
 	channel->sent++;
 	if (!channel->charge)
 		channel->charge = unread_bytes(channel);
 	if (id)
 		rdma_id_user(id)->events++;
-	if (event->event != RCM_EVENT_CONNECT_REQUEST)
-		return;
-	new_id = rdma_id_find(ids, event->new_id);
 	if (new_id)
 		rdma_id_user(new_id)->request = channel->sent;
 }
@@ -131,7 +133,7 @@ void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event)
 {
 	struct cm_channel *channel = (struct cm_channel *)rdma_id_user(id)->channel;
 	struct cm_queued *queued = (struct cm_queued *)malloc(sizeof(*queued));
-	struct rdma_id *new_id = NULL;
+	struct rdma_id *new_id = request_of(channel, event);
 
 	if (!queued)
 		return;
@@ -139,8 +141,6 @@ void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event)
 	DL_APPEND(channel->queue, queued);
 	channel->queued++;
 	rdma_id_user(id)->queued++;
-	if (event->event == RCM_EVENT_CONNECT_REQUEST)
-		new_id = rdma_id_find(channel->conn->instance->cm, event->new_id);
 	if (new_id)
 		add_request(rdma_id_user(id), rdma_id_user(new_id));
 	if (!channel->blocked)
@@ -236,7 +236,6 @@ static void move_id(struct rdma_id *id, struct cm_channel *to)
 void cm_channel_move(struct rdma_id *id, struct cm_channel *to)
 {
 	struct cm_channel *from = (struct cm_channel *)rdma_id_user(id)->channel;
-	struct rdma_ids *ids = to->conn->instance->cm;
 	struct cm_queued *queued, *next;
 	struct rdma_id *new_id;
 
@@ -250,7 +249,7 @@ void cm_channel_move(struct rdma_id *id, struct cm_channel *to)
 		from->queued--;
 		DL_APPEND(to->queue, queued);
 		to->queued++;
-		new_id = queued->event.new_id ? rdma_id_find(ids, queued->event.new_id) : NULL;
+		new_id = request_of(to, &queued->event);
 		if (new_id) {
 			move_id(new_id, to);
 			rdma_id_user(new_id)->request = NOT_SENT;
@@ -288,7 +287,6 @@ static void end(struct rdma_id *id, uint64_t now_ns)
 void cm_end_id(struct rdma_id *id, uint64_t now_ns)
 {
 	struct cm_channel *channel = (struct cm_channel *)rdma_id_user(id)->channel;
-	struct rdma_ids *ids = channel->conn->instance->cm;
 	struct cm_queued *queued = channel->queue, *next;
 	struct rdma_id *new_id;
 
@@ -297,7 +295,7 @@ void cm_end_id(struct rdma_id *id, uint64_t now_ns)
 		next = queued->next;
 		if (queued->event.id != rdma_id_handle(id))
 			continue;
-		new_id = queued->event.new_id ? rdma_id_find(ids, queued->event.new_id) : NULL;
+		new_id = request_of(channel, &queued->event);
 		if (new_id)
 			end(new_id, now_ns);
 		remove_queued(channel, queued);
@@ -319,11 +317,12 @@ uint32_t cm_channel_unread(struct rdma_id *listener)
 	return user->num_requests;
 }
 
-bool cm_channel_has_unread(struct rdma_id *listener, uint32_t backlog)
+bool cm_channel_has_unread(void *host, struct rdma_id *listener, uint32_t backlog)
 {
 	const struct rdma_id_user *user = rdma_id_user(listener);
 	const struct cm_channel *channel = (const struct cm_channel *)user->channel;
 
+	(void)host;
 	return (user->num_requests >= backlog || channel->queued >= CM_QUEUE_MAX) &&
 	       cm_channel_unread(listener) >= backlog;
 }

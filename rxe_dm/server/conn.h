@@ -3,7 +3,6 @@
 #ifndef RXE_DM_SERVER_CONN_H
 #define RXE_DM_SERVER_CONN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

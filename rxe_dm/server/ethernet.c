@@ -11,7 +11,6 @@
  * under the same name is a different one: packet sockets do not follow it. */
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>

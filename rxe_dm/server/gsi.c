@@ -11,7 +11,6 @@
 #include <utlist.h>
 
 #include "lib/cma/rdma_id.h"
-#include "lib/control/log.h"
 #include "net/link/clock.h"
 #include "net/link/udp/address.h"
 #include "net/link/udp/udp.h"
@@ -75,35 +74,25 @@ static bool icrc_is_good(const struct device *device, const struct wire_arrival 
 	return icrc_check(&flow, rule, arrival->ip_id, arrival->p, arrival->len) != ICRC_BAD;
 }
 
-/* Checks a packet to QP 1 as IBTA 9.6 and 9.8.3 demand, in the engine's order, and counts what is
- * wrong with it. */
-static bool check_packet(const struct device *device, const struct wire_arrival *arrival,
-			 struct wire_packet *ret)
+/* Checks a packet to QP 1 as IBTA 9.6 and 9.8.3 demand, in the engine's order. Returns the counter
+ * of what is wrong with it; NULL: it is sound. */
+static uint64_t *check_packet(const struct device *device, const struct wire_arrival *arrival,
+			      struct wire_packet *ret)
 {
 	struct rxe_counters *counters = &device->shared->slot[0].counters;
 
-	if (capture_qpn(arrival) != MAD_GSI_QPN) {
-		counters->rcvd_dropped++;
-		return false;
-	}
-	if (wire_parse(ret, arrival->p, arrival->len) != WIRE_OK) {
-		counters->rcvd_malformed++;
-		return false;
-	}
-	if (!icrc_is_good(device, arrival)) {
-		counters->rcvd_bad_icrc++;
-		return false;
-	}
+	if (capture_qpn(arrival) != MAD_GSI_QPN)
+		return &counters->rcvd_dropped;
+	if (wire_parse(ret, arrival->p, arrival->len) != WIRE_OK)
+		return &counters->rcvd_malformed;
+	if (!icrc_is_good(device, arrival))
+		return &counters->rcvd_bad_icrc;
 	if (ret->bth.opcode != opcode_make(WIRE_UD, OP_SEND_ONLY) ||
-	    ret->payload_len != CM_MAD_BYTES || !gid_equal(&arrival->dst, &device->gid)) {
-		counters->rcvd_dropped++;
-		return false;
-	}
-	if (ret->deth.qkey != MAD_GSI_QKEY || (ret->bth.pkey & PKEY_BASE) != PKEY_BASE) {
-		counters->rcvd_bad_key++;
-		return false;
-	}
-	return true;
+	    ret->payload_len != CM_MAD_BYTES || !gid_equal(&arrival->dst, &device->gid))
+		return &counters->rcvd_dropped;
+	if (ret->deth.qkey != MAD_GSI_QKEY || (ret->bth.pkey & PKEY_BASE) != PKEY_BASE)
+		return &counters->rcvd_bad_key;
+	return NULL;
 }
 
 /* NULL: beyond MAX_DELAYED a message is lost. */
@@ -284,10 +273,13 @@ static void receive_packet(struct device *device, const struct wire_arrival *arr
 		.hop_limit = arrival->hop_limit,
 	};
 	struct wire_packet packet;
+	uint64_t *wrong = check_packet(device, arrival, &packet);
 
 	counters->rcvd_pkts++;
-	if (!check_packet(device, arrival, &packet))
+	if (wrong) {
+		(*wrong)++;
 		return;
+	}
 	counters->rcvd_bytes += arrival->len;
 	capture_arrived(device, arrival, 1);
 	hand_on_ruled(device, FAULT_IN, &path, packet.payload);
@@ -385,9 +377,8 @@ int gsi_open(struct device *device)
 	if (rc == 0)
 		rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
 	if (rc) {
-		ctl_log(CTL_LOG_ERROR,
-			"rxe_dm%u has no QP 1, by which programs connect (librdmacm): %s%s",
-			device->index, strerror(-rc), limit_remedy(rc));
+		limit_explain(rc, "rxe_dm%u has no QP 1, by which programs connect (librdmacm)",
+			      device->index);
 		gsi_close(device);
 	}
 	return rc;

@@ -17,7 +17,6 @@
 #include "lib/control/process.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
-#include "net/link/udp/address.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 

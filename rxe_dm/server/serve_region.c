@@ -3,7 +3,6 @@
  * with the errno of the manual page; nothing that a program sends is trusted. */
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 #include <utlist.h>
 
 #include "lib/control/client.h"
