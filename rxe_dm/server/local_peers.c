@@ -40,9 +40,10 @@ struct local_peer {
 	struct local_peer *prev, *next;
 	struct loop_source source;
 	struct device *device; /* the device of this server */
-	bool awaited, known;
-	bool greeted; /* our greeting has been sent */
-	pid_t pid;    /* of its server; 0: unknown */
+	bool awaited;	       /* was greeted first, and has not answered */
+	bool known;	       /* has sent its greeting */
+	bool greeted;	       /* our greeting has been sent */
+	pid_t pid;	       /* of its server; 0: unknown */
 	struct udp_local from;
 };
 
@@ -92,16 +93,6 @@ static void guard(struct device *device)
 			device->index, strerror(-rc));
 }
 
-static void answered(struct local_peer *peer)
-{
-	struct local_peers *peers = &peer->device->instance->local_peers;
-
-	assert(!peer->awaited || peers->awaited > 0);
-	if (peer->awaited)
-		peers->awaited--;
-	peer->awaited = false;
-}
-
 static void peer_free(struct local_peer *peer)
 {
 	struct device *device = peer->device;
@@ -109,7 +100,6 @@ static void peer_free(struct local_peer *peer)
 	const bool known = peer->known;
 
 	assert(peers->count > 0);
-	answered(peer);
 	loop_close(&peers->loop, &peer->source);
 	DL_DELETE(peers->list, peer);
 	peers->count--;
@@ -144,8 +134,8 @@ static void peer_ready(struct loop_source *source, uint32_t events)
 	}
 	peer->from = got.from;
 	peer->known = true;
+	peer->awaited = false;
 	guard(peer->device);
-	answered(peer);
 	if (!peer->greeted && !send_greeting(peer))
 		peer_free(peer);
 }
@@ -174,7 +164,6 @@ static void peer_new(struct device *device, int fd, bool awaited)
 		return;
 	}
 	peer->awaited = awaited;
-	peers->awaited += awaited;
 	DL_APPEND(peers->list, peer);
 	peers->count++;
 }
@@ -246,8 +235,19 @@ static void forget_stopped(struct local_peers *peers)
 
 	DL_FOREACH (peers->list, peer) {
 		if (peer->awaited && ctl_process_is_stopped(peer->pid))
-			answered(peer);
+			peer->awaited = false;
 	}
+}
+
+static bool awaits_answers(const struct local_peers *peers)
+{
+	const struct local_peer *peer;
+
+	DL_FOREACH (peers->list, peer) {
+		if (peer->awaited)
+			return true;
+	}
+	return false;
 }
 
 void local_peers_greet(struct instance *instance)
@@ -257,7 +257,7 @@ void local_peers_greet(struct instance *instance)
 	int n;
 
 	greet_all(instance);
-	while (peers->awaited && clock_now_ns() < until_ns) {
+	while (awaits_answers(peers) && clock_now_ns() < until_ns) {
 		n = loop_once(&peers->loop, ANSWER_MS);
 		if (n < 0)
 			return;

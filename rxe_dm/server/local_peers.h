@@ -22,7 +22,6 @@ struct local_peers {
 	struct loop_source source;
 	struct local_peer *list;
 	uint32_t count;
-	uint32_t awaited; /* peers that were greeted and have not answered */
 };
 
 /* \0rxe_dm/4791/ADDRESS, which the owner of the address listens on. */
