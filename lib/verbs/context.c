@@ -232,7 +232,6 @@ static int destroy(const struct verbs_context *ops, void *object, enum vb_kind k
 	case VB_KIND_MW: return ops->context.ops.dealloc_mw(object);
 	case VB_KIND_COMP_CNTR: return ibv_destroy_comp_cntr(object);
 	case VB_KIND_MR: return ibv_dereg_mr(object);
-	case VB_KIND_CONTEXT:
 	case VB_KIND_PD:
 	case VB_KIND_TD:
 	case VB_KIND_DM:
@@ -240,28 +239,26 @@ static int destroy(const struct verbs_context *ops, void *object, enum vb_kind k
 	case VB_KIND_BUF:
 	case VB_KIND_UMEM:
 	case VB_KIND_MKEY:
+	case VB_KIND_CONTEXT:
 	case VB_KINDS: break;
 	}
-	return 0;
+	/* The server frees its part with the context. */
+	return EBUSY;
 }
 
-/* Destroys the objects that a program left on a context that it closes, users first. The kernel
- * frees them with the context. Here, too: else the engine, which other contexts of the process
- * share, would answer for queue pairs whose memory the program is about to free. */
+/* Destroys the objects that a program left on a context that it closes. The kernel frees them with
+ * the context. Here, too: else the engine, which other contexts of the process share, would answer
+ * for queue pairs whose memory the program is about to free. */
 static void destroy_objects(struct ibv_context *context)
 {
-	static const enum vb_kind order[] = {
-		VB_KIND_FLOW, VB_KIND_COUNTERS, VB_KIND_QP,	   VB_KIND_TARGET, VB_KIND_WQ_TABLE,
-		VB_KIND_WQ,   VB_KIND_SRQ,	VB_KIND_XRCD,	   VB_KIND_CQ,	   VB_KIND_CHANNEL,
-		VB_KIND_AH,   VB_KIND_MW,	VB_KIND_COMP_CNTR, VB_KIND_MR,
-	};
 	void *object;
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		while ((object = vb_object_any(context, order[i]))) {
-			/* An object that another context uses stays allocated, but is not found. */
-			if (destroy(&vb_context(context)->verbs.base, object, order[i]))
-				vb_object_take(object, order[i]);
+	for (enum vb_kind kind = VB_KIND_CONTEXT + 1; kind < VB_KINDS; kind++) {
+		while ((object = vb_object_any(context, kind))) {
+			/* What is not destroyed (another context may use it) stays allocated, but
+			 * is not found. */
+			if (destroy(&vb_context(context)->verbs.base, object, kind))
+				vb_object_take(object, kind);
 		}
 	}
 }
@@ -281,7 +278,6 @@ int ibv_close_device(struct ibv_context *context)
 		return vb_minus_one(EINVAL);
 	ctx = vb_context(context);
 	vb_async_fini(ctx);
-	vb_objects_remove(context);
 	/* An error means that the server exited, and its objects with it. */
 	ctl_close(&ctx->ctl);
 	close_import_fd(ctx);

@@ -334,18 +334,14 @@ bool vb_object_take(const void *object, enum vb_kind kind)
 	return e != NULL;
 }
 
-static bool belongs(const struct entry *e, const struct ibv_context *context)
-{
-	return e->kind != VB_KIND_CONTEXT && context_of(e->object) == context;
-}
-
 void *vb_object_any(const struct ibv_context *context, enum vb_kind kind)
 {
 	const void *object = NULL;
 
+	assert(kind != VB_KIND_CONTEXT);
 	pthread_mutex_lock(&lock);
 	for (struct entry *e = table; e && !object; e = e->hh.next) {
-		if (e->kind != kind || !belongs(e, context))
+		if (e->kind != kind || context_of(e->object) != context)
 			continue;
 		object = e->object;
 		if (handle_at[kind])
@@ -353,18 +349,6 @@ void *vb_object_any(const struct ibv_context *context, enum vb_kind kind)
 	}
 	pthread_mutex_unlock(&lock);
 	return (void *)(uintptr_t)object;
-}
-
-void vb_objects_remove(const struct ibv_context *context)
-{
-	struct entry *e, *next;
-
-	pthread_mutex_lock(&lock);
-	HASH_ITER (hh, table, e, next) {
-		if (belongs(e, context))
-			drop(e);
-	}
-	pthread_mutex_unlock(&lock);
 }
 
 void vb_objects_fork_prepare(void)

@@ -37,29 +37,30 @@
 
 struct ibv_context;
 
+/* After contexts, in the order in which a context that closes destroys them: users first. */
 enum vb_kind {
 	VB_KIND_CONTEXT = 1,
+	VB_KIND_FLOW,
+	VB_KIND_COUNTERS,
+	VB_KIND_QP,
+	VB_KIND_TARGET, /* an XRC target that its program has destroyed, and others have open */
+	VB_KIND_WQ_TABLE,
+	VB_KIND_WQ,
+	VB_KIND_SRQ,
+	VB_KIND_XRCD,
+	VB_KIND_CQ,
+	VB_KIND_CHANNEL,
+	VB_KIND_AH,
+	VB_KIND_MW,
+	VB_KIND_COMP_CNTR,
+	VB_KIND_MR,
 	VB_KIND_PD,
 	VB_KIND_TD,
-	VB_KIND_MR,
 	VB_KIND_DM,
-	VB_KIND_AH,
-	VB_KIND_CHANNEL,
-	VB_KIND_CQ,
-	VB_KIND_QP,
-	VB_KIND_SRQ,
 	VB_KIND_DMAH,
 	VB_KIND_BUF,
 	VB_KIND_UMEM,
 	VB_KIND_MKEY,
-	VB_KIND_XRCD,
-	VB_KIND_MW,
-	VB_KIND_COMP_CNTR,
-	VB_KIND_TARGET, /* an XRC target that its program has destroyed, and others have open */
-	VB_KIND_WQ,
-	VB_KIND_WQ_TABLE,
-	VB_KIND_FLOW,
-	VB_KIND_COUNTERS,
 	VB_KINDS
 };
 
@@ -127,8 +128,6 @@ bool vb_object_add(const void *object, enum vb_kind kind);
 bool vb_object_take(const void *object, enum vb_kind kind);
 /* Any object of this kind and context, with the handle that it was given, or NULL. */
 void *vb_object_any(const struct ibv_context *context, enum vb_kind kind);
-/* Removes all objects of a context that closes. */
-void vb_objects_remove(const struct ibv_context *context);
 /* Sets the most objects of the kind in the process, on all devices together. */
 void vb_object_limit(enum vb_kind kind, uint32_t max);
 
