@@ -250,11 +250,13 @@ void vb_events_wait_acked(const struct ibv_context *context, pthread_mutex_t *mu
 	pthread_mutex_unlock(mutex);
 }
 
-void vb_async_forget(struct ibv_context *context, uint32_t forks, struct ibv_async_event any)
+void vb_async_forget(struct ibv_context *context, uint32_t forks, void *object,
+		     enum ibv_event_type any)
 {
-	const struct counts counts = counts_of(&any);
+	const struct counts counts =
+		counts_of(&(struct ibv_async_event){ .element.qp = object, .event_type = any });
 
-	drop_unread(context, any.element.qp);
+	drop_unread(context, object);
 	/* Only the parent's threads read events of an inherited object. */
 	if (forks == vb_forks())
 		vb_events_wait_acked(context, counts.mutex, counts.cond, counts.acked,

@@ -41,7 +41,6 @@ static void fill(struct vb_context *ctx)
 	vb_mr_change_ops(verbs);
 	vb_dm_ops(verbs);
 	vb_dmah_ops(verbs);
-	vb_buf_ops(verbs);
 	vb_cq_ops(verbs);
 	vb_qp_ops(verbs);
 	vb_flow_ops(verbs);

@@ -55,9 +55,10 @@ void vb_async_push(struct vb_context *context, const struct ibv_async_event *eve
  * one uses it. Under the engine lock. */
 void vb_async_push_if_open(const struct vb_device *dev, struct ibv_context *context,
 			   const struct ibv_async_event *event);
-/* Before an object is freed; any: an event of the object. Drops the unread events, and waits until
+/* Before an object is freed; any: a type of its events. Drops the unread events, and waits until
  * the program has acknowledged those that it read, as every verb that destroys does. */
-void vb_async_forget(struct ibv_context *context, uint32_t forks, struct ibv_async_event any);
+void vb_async_forget(struct ibv_context *context, uint32_t forks, void *object,
+		     enum ibv_event_type any);
 /* In the child after fork(): unread events stay with the parent, and each context of the child
  * gets an event descriptor of its own. Async-signal-safe. */
 void vb_async_forked(struct vb_device *dev);

@@ -133,13 +133,16 @@ static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
 	return (pd && vb_pd(pd)->td) || flags_of(attr) & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 }
 
-static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
+				enum inject_verb verb)
 {
 	struct vb_cq *cq;
 	int err;
 
 	if (!vb_is_context(context) || !attr)
 		return vb_fail(EINVAL);
+	if (vb_gate_fails(context, verb))
+		return NULL;
 	err = check_attr(context, attr);
 	if (err)
 		return vb_fail(err);
@@ -161,9 +164,7 @@ static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_
 
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-	if (vb_is_context(context) && vb_verb_fails(context, create_cq_ex))
-		return NULL;
-	return create(context, attr);
+	return create(context, attr, INJECT_VERB_create_cq_ex);
 }
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
@@ -179,9 +180,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 
 	if (cqe < 1 || comp_vector < 0)
 		return vb_fail(EINVAL);
-	if (vb_is_context(context) && vb_verb_fails(context, create_cq))
-		return NULL;
-	cq = create(context, &attr);
+	cq = create(context, &attr, INJECT_VERB_create_cq);
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
@@ -284,9 +283,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
 					     &base->comp_events_completed, cq->comp_reported);
 		__atomic_fetch_sub(&cq->channel->base.refcnt, 1, __ATOMIC_ACQ_REL);
 	}
-	vb_async_forget(
-		base->context, cq->forks,
-		(struct ibv_async_event){ .element.cq = base, .event_type = IBV_EVENT_CQ_ERR });
+	vb_async_forget(base->context, cq->forks, base, IBV_EVENT_CQ_ERR);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
 	pthread_mutex_destroy(&cq->lock);

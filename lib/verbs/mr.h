@@ -12,7 +12,6 @@
 #include "lib/control/protocol.h"
 
 struct ctl_reg_mr;
-struct ibv_buf;
 struct ibv_dmah;
 struct rxe_bind;
 
@@ -42,9 +41,6 @@ int vb_mr_memory_check(const void *addr, size_t length, uint64_t iova, unsigned 
 /* A request to register memory of this process. */
 struct ctl_reg_mr vb_mr_plain(const struct ibv_pd *pd, const void *addr, size_t length,
 			      uint64_t iova, unsigned int access);
-/* buf.c: does [addr, addr + length) lie in a live buffer of exactly this domain? */
-bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
-		  size_t length);
 /* dmah.c: finds the server's handle of a live DMA handle of this context. */
 bool vb_dmah_handle(const struct ibv_dmah *dmah, const struct ibv_context *context,
 		    uint32_t *ret_handle);

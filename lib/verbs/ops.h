@@ -35,7 +35,6 @@ void vb_mw_ops(struct verbs_context_65 *verbs);
 void vb_mr_change_ops(struct verbs_context_65 *verbs);
 void vb_dm_ops(struct verbs_context_65 *verbs);
 void vb_dmah_ops(struct verbs_context_65 *verbs);
-void vb_buf_ops(struct verbs_context_65 *verbs);
 void vb_cq_ops(struct verbs_context_65 *verbs);
 void vb_counters_ops(struct verbs_context_65 *verbs);
 void vb_flow_ops(struct verbs_context_65 *verbs);

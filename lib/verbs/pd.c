@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Protection domains, thread domains, and parent domains over both. The server knows only the
- * domain below all parent domains, whose handle they carry: key checks compare it. */
+/* Protection domains, thread domains, and parent domains over both; buffers (ibv_alloc_buf()). The
+ * server knows only the domain below all parent domains, whose handle they carry: key checks compare
+ * it. */
 #include "lib/verbs/pd.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
@@ -133,20 +136,14 @@ bool vb_is_pd_of(const struct ibv_pd *pd, struct ibv_context *context)
 	return vb_is_pd(pd) && vb_device(pd->context) == vb_device(context);
 }
 
+/* A parent domain is itself a user of the domain below. */
 int vb_pd_use(struct ibv_pd *base)
 {
 	struct vb_pd *pd = vb_pd(base);
 	int err = 0;
 
-	if (pd->under) {
-		err = vb_pd_use(&pd->under->base);
-		if (!err)
-			atomic_fetch_add(&pd->users, 1);
-		return err;
-	}
-
 	pthread_mutex_lock(&lock);
-	if (atomic_load(&pd->users) == 0)
+	if (!pd->under && atomic_load(&pd->users) == 0)
 		err = ctl_use_pd(&vb_context(base->context)->ctl, base->handle, 1);
 	if (!err)
 		atomic_fetch_add(&pd->users, 1);
@@ -158,14 +155,8 @@ void vb_pd_unuse(struct ibv_pd *base)
 {
 	struct vb_pd *pd = vb_pd(base);
 
-	if (pd->under) {
-		atomic_fetch_sub(&pd->users, 1);
-		vb_pd_unuse(&pd->under->base);
-		return;
-	}
-
 	pthread_mutex_lock(&lock);
-	if (atomic_fetch_sub(&pd->users, 1) == 1)
+	if (atomic_fetch_sub(&pd->users, 1) == 1 && !pd->under)
 		ctl_use_pd(&vb_context(base->context)->ctl, base->handle, -1);
 	pthread_mutex_unlock(&lock);
 }
@@ -223,6 +214,60 @@ void vb_buffer_free(struct vb_buffer *buffer, struct ibv_pd *pd, enum vb_buffer_
 		free(old.memory);
 }
 
+/* Memory that suits the device (ibv_alloc_buf()). Any does: it is on the heap. */
+struct ibv_buf {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	uint8_t *addr;
+	size_t size;
+};
+
+void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
+{
+	struct ibv_buf *buf;
+	void *addr;
+
+	if (!vb_is_pd(pd) || !ret || size == 0)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, alloc_buf))
+		return NULL;
+	buf = vb_object_new(pd->context, VB_KIND_BUF, sizeof(*buf));
+	if (!buf)
+		return NULL;
+	if (posix_memalign(&addr, (size_t)sysconf(_SC_PAGESIZE), size))
+		return vb_object_undo(buf, ENOMEM);
+	buf->pd = pd;
+	buf->addr = addr;
+	buf->size = size;
+	*ret = buf;
+	return addr;
+}
+
+void ibv_free_buf(struct ibv_buf *buf)
+{
+	if (!vb_object_take(buf, VB_KIND_BUF))
+		return;
+	free(buf->addr);
+	free(buf);
+}
+
+bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
+		  size_t length)
+{
+	uint64_t offset;
+
+	if (!vb_object_is_live(buf, VB_KIND_BUF) || buf->pd != pd)
+		return false;
+	offset = (uintptr_t)addr - (uintptr_t)buf->addr;
+	return offset <= buf->size && length <= buf->size - offset;
+}
+
+/* No buffer is a dmabuf's. */
+int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
+{
+	return vb_minus_one(vb_object_is_live(buf, VB_KIND_BUF) ? ENODATA : EINVAL);
+}
+
 /* ibv_alloc_pd(3). EINVAL: no live domain. EBUSY: an object of any process uses the domain. */
 int ibv_dealloc_pd(struct ibv_pd *base)
 {
@@ -270,4 +315,6 @@ void vb_pd_ops(struct verbs_context_65 *verbs)
 	verbs->base.alloc_td = alloc_td;
 	verbs->base.dealloc_td = dealloc_td;
 	verbs->base.alloc_parent_domain = alloc_parent_domain;
+	VB_BUF_OPS(verbs)->alloc_buf = ibv_alloc_buf;
+	VB_BUF_OPS(verbs)->free_buf = ibv_free_buf;
 }

@@ -12,6 +12,8 @@
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
 
+struct ibv_buf;
+
 /* A protection domain, or a parent domain over one. */
 struct vb_pd {
 	struct ibv_pd base; /* handle: the underlying domain's */
@@ -65,5 +67,9 @@ bool vb_buffer_alloc(struct vb_buffer *ret, struct ibv_pd *pd, size_t bytes,
 		     enum vb_buffer_kind kind);
 /* Frees the memory and clears *buffer. An empty buffer is allowed. Hold no lock. */
 void vb_buffer_free(struct vb_buffer *buffer, struct ibv_pd *pd, enum vb_buffer_kind kind);
+
+/* Does [addr, addr + length) lie in a live buffer (ibv_alloc_buf()) of exactly this domain? */
+bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
+		  size_t length);
 
 #endif

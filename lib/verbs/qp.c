@@ -121,26 +121,10 @@ static struct ibv_qp_init_attr_ex used_by_type(const struct ibv_qp_init_attr_ex 
 	return ret;
 }
 
-static void init_base(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+static void count_use(const struct vb_qp *qp, void (*count)(const void *))
 {
-	struct ibv_qp *base = &qp->ex.base.qp_base;
+	const struct ibv_qp *base = &qp->ex.base.qp_base;
 
-	base->qp_context = attr->qp_context;
-	base->pd = attr->pd;
-	base->send_cq = attr->send_cq;
-	base->recv_cq = attr->recv_cq;
-	base->srq = attr->srq;
-	base->handle = qp->qp.qpn;
-	base->qp_num = qp->qp.qpn;
-	base->state = IBV_QPS_RESET;
-	base->qp_type = attr->qp_type;
-	pthread_mutex_init(&base->mutex, NULL);
-	pthread_cond_init(&base->cond, NULL);
-}
-
-static void count_use(const struct ibv_qp *base, const struct vb_qp *qp,
-		      void (*count)(const void *))
-{
 	if (qp->xrcd) {
 		count(qp->xrcd);
 		return;
@@ -153,37 +137,45 @@ static void count_use(const struct ibv_qp *base, const struct vb_qp *qp,
 		count(base->srq);
 }
 
-/* Gives a queue pair its memory, number and place in the engine. 0 or an errno. */
+/* Gives a queue pair its domain, memory, number and place in the engine. 0 or an errno; take_down()
+ * then ends what began. */
 static int begin(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
-	int err = 0;
+	struct ibv_qp *base = &qp->ex.base.qp_base;
+	int err = attr->pd ? vb_pd_use(attr->pd) : 0;
 
+	if (err)
+		return err;
+	base->pd = attr->pd;
 	qp->srq_sends = vb_tag_matches(attr->srq) && attr->cap.max_send_wr == 0;
-	qp->sq_sig_all = attr->sq_sig_all != 0;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
-		qp->ex.base.qp_base.qp_type = attr->qp_type;
+	if (is_rss(attr))
+		err = vb_rss_create(base->context, attr, &qp->rss);
+	if (!err && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		err = vb_wr_create(qp, attr->send_ops_flags);
-	}
 	if (!err)
 		err = vb_qp_make_queues(qp, attr);
 	if (err)
-		vb_wr_destroy(qp);
+		return err;
+	base->handle = base->qp_num = qp->qp.qpn;
+	base->state = IBV_QPS_RESET;
+	err = qp->xrcd ? vb_target_announce(qp) : 0;
+	if (err)
+		vb_qp_leave_engine(qp);
 	return err;
 }
 
-/* The queue pair has left the engine. */
+/* The queue pair is not in the engine. */
 static void take_down(struct vb_qp *qp)
 {
-	struct ibv_qp *base = &qp->ex.base.qp_base;
+	struct ibv_pd *pd = qp->ex.base.qp_base.pd;
 
 	vb_comp_cntrs_detach(qp);
 	vb_wr_destroy(qp);
-	vb_qp_return_memory(qp, base->pd);
+	vb_qp_return_memory(qp, pd);
 	vb_rss_destroy(qp->rss);
-	if (base->pd)
-		vb_pd_unuse(base->pd);
-	pthread_mutex_destroy(&base->mutex);
-	pthread_cond_destroy(&base->cond);
+	if (pd)
+		vb_pd_unuse(pd);
+	vb_qp_fini_base(qp);
 }
 
 static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
@@ -193,35 +185,19 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 
 	if (!qp)
 		return NULL;
-	qp->dev = vb_device(context);
-	qp->forks = vb_forks();
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		qp->xrcd = attr->xrcd;
-	err = is_rss(attr) ? vb_rss_create(context, attr, &qp->rss) : 0;
-	if (!err && attr->pd)
-		err = vb_pd_use(attr->pd);
-	if (!err) {
-		err = begin(qp, attr);
-		if (err && attr->pd)
-			vb_pd_unuse(attr->pd);
-	}
+	vb_qp_init_base(qp, attr);
+	err = begin(qp, attr);
 	if (err) {
-		vb_rss_destroy(qp->rss);
-		return vb_object_undo(qp, err);
-	}
-	init_base(qp, attr);
-	err = qp->xrcd ? vb_target_announce(qp) : 0;
-	if (err) {
-		vb_qp_leave_engine(qp);
 		take_down(qp);
 		return vb_object_undo(qp, err);
 	}
 	vb_object_set_handle(qp, qp->qp.qpn);
-	count_use(&qp->ex.base.qp_base, qp, vb_object_use);
+	count_use(qp, vb_object_use);
 	return &qp->ex.base.qp_base;
 }
 
-static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
+				     enum inject_verb verb)
 {
 	struct ibv_qp_init_attr_ex used;
 	struct ibv_qp *qp;
@@ -229,6 +205,8 @@ static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_
 
 	if (!vb_is_context(context) || !attr)
 		return vb_fail(EINVAL);
+	if (vb_gate_fails(context, verb))
+		return NULL;
 	used = used_by_type(attr);
 	err = check_attr(context, &used);
 	if (!err && used.qp_type == IBV_QPT_RAW_PACKET)
@@ -243,9 +221,7 @@ static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	if (vb_is_context(context) && vb_verb_fails(context, create_qp_ex))
-		return NULL;
-	return create_checked(context, attr);
+	return create_checked(context, attr, INJECT_VERB_create_qp_ex);
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -255,8 +231,6 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 	if (!vb_is_pd(pd) || !attr)
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(pd->context, create_qp))
-		return NULL;
 	ex = (struct ibv_qp_init_attr_ex){
 		.qp_context = attr->qp_context,
 		.send_cq = attr->send_cq,
@@ -268,7 +242,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
-	qp = create_checked(pd->context, &ex);
+	qp = create_checked(pd->context, &ex, INJECT_VERB_create_qp);
 	if (qp)
 		attr->cap = ex.cap;
 	return qp;
@@ -293,7 +267,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
 		return vb_result(err);
 	}
 	vb_qp_forget_events(qp);
-	count_use(base, qp, vb_object_unuse);
+	count_use(qp, vb_object_unuse);
 	take_down(qp);
 	free(qp);
 	return 0;

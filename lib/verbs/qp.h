@@ -28,7 +28,6 @@ struct vb_qp {
 	bool srq_sends; /* the SRQ matches tags and owns the send queue */
 	struct vb_buffer sq_memory, rq_memory;
 	struct ibv_qp_cap cap;
-	bool sq_sig_all;
 	struct ibv_xrcd *xrcd;	       /* XRC_RECV only: then pd, CQs and SRQ are NULL */
 	struct vb_wr_builder *builder; /* only with send_ops_flags */
 	uint32_t events_reported;      /* the context's async lock */
@@ -46,12 +45,16 @@ static inline struct vb_qp *vb_qp(struct ibv_qp *qp)
 	return container_of(qp, struct vb_qp, ex.base.qp_base);
 }
 
+/* Fills a new queue pair, also one that ibv_open_qp() returns, before it has a number. */
+void vb_qp_init_base(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr);
+void vb_qp_fini_base(struct vb_qp *qp);
+
 /* Writes the attributes that `rxe_dm show` prints to shared memory. Under the engine lock. */
 void vb_qp_publish(struct vb_qp *qp);
 
 /* For work queues, which are queue pairs without a sending half. vb_qp_make_queues: memory, a
- * number and a place in the engine; grants attr->cap. 0 or an errno. vb_qp_leave_engine: EBUSY in a
- * multicast group. */
+ * number and a place in the engine; grants attr->cap. 0 or an errno: the caller returns the memory.
+ * vb_qp_leave_engine: EBUSY in a multicast group. */
 int vb_qp_make_queues(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr);
 int vb_qp_leave_engine(struct vb_qp *qp);
 void vb_qp_return_memory(struct vb_qp *qp, struct ibv_pd *pd);
@@ -61,9 +64,7 @@ static inline void vb_qp_forget_events(struct vb_qp *qp)
 {
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 
-	vb_async_forget(
-		base->context, qp->forks,
-		(struct ibv_async_event){ .element.qp = base, .event_type = IBV_EVENT_QP_FATAL });
+	vb_async_forget(base->context, qp->forks, base, IBV_EVENT_QP_FATAL);
 }
 
 /* Drops the unread completions of a queue pair, as RESET does. Under the engine lock. */

@@ -48,13 +48,19 @@ static void av_out(struct ibv_ah_attr *ah, const struct rxe_av *av)
 	ah->port_num = 1;
 }
 
+/* 0: not an MTU. */
+static uint32_t mtu_bytes(enum ibv_mtu mtu)
+{
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
+}
+
 /* Fields outside the mask may be uninitialized: the engine reads masked ones only. */
 static void attr_in(struct rxe_qp_attr *to, const struct ibv_qp_attr *from, int mask)
 {
 	memset(to, 0, sizeof(*to));
 	to->qp_state = (enum rxe_qp_state)from->qp_state;
 	to->cur_qp_state = (enum rxe_qp_state)from->cur_qp_state;
-	to->path_mtu = vb_mtu_bytes(from->path_mtu);
+	to->path_mtu = mtu_bytes(from->path_mtu);
 	to->qkey = from->qkey;
 	to->rq_psn = from->rq_psn;
 	to->sq_psn = from->sq_psn;
@@ -307,7 +313,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 		.srq = base->srq,
 		.cap = qp->cap,
 		.qp_type = base->qp_type,
-		.sq_sig_all = qp->sq_sig_all,
+		.sq_sig_all = qp->qp.sq_sig_all,
 	};
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The queues of a queue pair or work queue: memory, a number, and a place in the engine. */
+/* What queue pairs of all kinds and work queues share: the structure that programs see, memory, a
+ * number, and a place in the engine. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include "emu/queue.h"
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/object.h"
@@ -29,6 +31,29 @@ static_assert((int)RXE_QPT_WQ == CTL_QPT_WQ, "records of failures");
 static_assert((int)RXE_QPT_XRC_SEND == (int)IBV_QPT_XRC_SEND, "enum ibv_qp_type");
 static_assert((int)RXE_QPT_XRC_RECV == (int)IBV_QPT_XRC_RECV, "enum ibv_qp_type");
 static_assert((int)RXE_QPS_ERR == (int)IBV_QPS_ERR, "enum ibv_qp_state");
+
+void vb_qp_init_base(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *base = &qp->ex.base.qp_base;
+
+	base->qp_context = attr->qp_context;
+	base->send_cq = attr->send_cq;
+	base->recv_cq = attr->recv_cq;
+	base->srq = attr->srq;
+	base->qp_type = attr->qp_type;
+	pthread_mutex_init(&base->mutex, NULL);
+	pthread_cond_init(&base->cond, NULL);
+	qp->dev = vb_device(base->context);
+	qp->forks = vb_forks();
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		qp->xrcd = attr->xrcd;
+}
+
+void vb_qp_fini_base(struct vb_qp *qp)
+{
+	pthread_mutex_destroy(&qp->ex.base.qp_base.mutex);
+	pthread_cond_destroy(&qp->ex.base.qp_base.cond);
+}
 
 static struct ctl_shared_qp *shared_qp(const struct vb_qp *qp)
 {
@@ -119,10 +144,8 @@ static int take_memory(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 
 	if (sq && !vb_buffer_alloc(&qp->sq_memory, attr->pd, sq, VB_BUFFER_QP_SEND))
 		return ENOMEM;
-	if (rq && !vb_buffer_alloc(&qp->rq_memory, attr->pd, rq, VB_BUFFER_QP_RECV)) {
-		vb_buffer_free(&qp->sq_memory, attr->pd, VB_BUFFER_QP_SEND);
+	if (rq && !vb_buffer_alloc(&qp->rq_memory, attr->pd, rq, VB_BUFFER_QP_RECV))
 		return ENOMEM;
-	}
 	return 0;
 }
 
@@ -182,12 +205,7 @@ int vb_qp_make_queues(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 
 	grant_cap(qp, attr);
 	err = take_memory(qp, attr);
-	if (err)
-		return err;
-	err = enter_engine(qp, attr);
-	if (err)
-		vb_qp_return_memory(qp, attr->pd);
-	return err;
+	return err ? err : enter_engine(qp, attr);
 }
 
 /* Locks or unlocks the readers of both CQs, in the order of addresses: two QPs cannot deadlock. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Creates, modifies and destroys shared receive queues (ibv_create_srq(3), ibv_modify_srq(3)). */
+/* Creates, modifies and destroys shared receive queues (ibv_create_srq(3), ibv_modify_srq(3)), also
+ * those that match tags (ibv_post_srq_ops(3); emu/tag_matching.h has the behaviour). */
 #include "lib/verbs/srq.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -10,7 +12,9 @@
 #include <stdlib.h>
 
 #include "emu/engine.h"
+#include "emu/limits.h"
 #include "emu/queue.h"
+#include "emu/tag_matching.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
 #include "lib/verbs/context.h"
@@ -19,7 +23,15 @@
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
+#include "lib/verbs/qp.h"
 #include "lib/verbs/xrc.h"
+#include "net/link/clock.h"
+
+static_assert((int)RXE_TM_SYNC == (int)IBV_WR_TAG_SYNC, "enum ibv_ops_wr_opcode");
+static_assert((int)RXE_WC_TM_NO_TAG == (int)IBV_WC_TM_NO_TAG, "enum ibv_wc_opcode");
+static_assert((int)RXE_WC_TM_DATA_VALID == (int)IBV_WC_TM_DATA_VALID, "enum ibv_wc_flags");
+static_assert((int)RXE_WC_TM_RNDV_INCOMPLETE == (int)IBV_WC_TM_RNDV_INCOMPLETE,
+	      "enum ibv_wc_status");
 
 /* Gives the SRQ its domain, memory and receive queue. 0 or an errno. */
 static int begin(struct vb_srq *srq, struct ibv_pd *pd, const struct ibv_srq_attr *attr)
@@ -73,6 +85,44 @@ static bool is_offered(struct ibv_context *context, enum ibv_srq_type type)
 	       (type != IBV_SRQT_TM || profile->max_num_tags);
 }
 
+/* 0, or an errno: bad attributes of an SRQ of type IBV_SRQT_TM. */
+static int tag_check(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
+{
+	const struct ctl_profile *profile = vb_profile(vb_device(context));
+	const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
+
+	if ((attr->comp_mask & needed) != needed || !vb_is_usable(context, attr->cq, VB_KIND_CQ))
+		return EINVAL;
+	if (attr->tm_cap.max_num_tags < 1 || attr->tm_cap.max_num_tags > profile->max_num_tags ||
+	    attr->tm_cap.max_ops < 1 || attr->tm_cap.max_ops > RXE_MAX_TM_OPS)
+		return EINVAL;
+	return 0;
+}
+
+/* Gives the new SRQ its matching list and CQ. 0 or an errno. */
+static int tag_begin(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *attr)
+{
+	const uint32_t max = attr->tm_cap.max_num_tags;
+
+	if (!vb_buffer_alloc(&srq->tags_memory, srq->base.pd,
+			     rxe_tag_list_bytes(max, srq->srq.max_sge), VB_BUFFER_SRQ))
+		return ENOMEM;
+	rxe_tag_list_init(&srq->tags, srq->tags_memory.memory, max, srq->srq.max_sge);
+	rxe_srq_match_tags(&srq->srq, &srq->tags, &vb_cq(attr->cq)->cq);
+	srq->cq = attr->cq;
+	vb_object_use(srq->cq);
+	return 0;
+}
+
+/* The SRQ has left the engine. Does nothing for others. */
+static void tag_end(struct vb_srq *srq)
+{
+	if (!srq->srq.tags)
+		return;
+	vb_object_unuse(srq->cq);
+	vb_buffer_free(&srq->tags_memory, srq->base.pd, VB_BUFFER_SRQ);
+}
+
 /* Ends what vb_object_new() did not begin. */
 static void take_down(struct vb_srq *srq)
 {
@@ -90,10 +140,8 @@ static void take_down(struct vb_srq *srq)
 		vb_object_unuse(srq->cq);
 		vb_object_unuse(srq->xrcd);
 	}
-	vb_tag_end(srq);
-	vb_async_forget(
-		base->context, srq->forks,
-		(struct ibv_async_event){ .element.srq = base, .event_type = IBV_EVENT_SRQ_ERR });
+	tag_end(srq);
+	vb_async_forget(base->context, srq->forks, base, IBV_EVENT_SRQ_ERR);
 	vb_buffer_free(&srq->memory, base->pd, VB_BUFFER_SRQ);
 	vb_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);
@@ -120,13 +168,12 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_ty
 		return vb_object_undo(srq, err);
 	srq->dev = vb_device(pd->context);
 	srq->forks = vb_forks();
-	srq->max_wr = attr->attr.max_wr;
 	srq->base.srq_context = attr->srq_context;
 	srq->base.pd = pd;
 	pthread_mutex_init(&srq->base.mutex, NULL);
 	pthread_cond_init(&srq->base.cond, NULL);
 	err = type == IBV_SRQT_XRC  ? assign_number(srq, attr)
-	      : type == IBV_SRQT_TM ? vb_tag_begin(srq, attr)
+	      : type == IBV_SRQT_TM ? tag_begin(srq, attr)
 				    : 0;
 	if (err) {
 		take_down(srq);
@@ -137,27 +184,6 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_ty
 		srq->is_counted = true;
 	}
 	return &srq->base;
-}
-
-struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
-{
-	struct ibv_srq_init_attr_ex ex;
-	struct ibv_srq *srq;
-
-	if (!vb_is_pd(pd) || !attr)
-		return vb_fail(EINVAL);
-	if (vb_verb_fails(pd->context, create_srq))
-		return NULL;
-	if (!is_offered(pd->context, IBV_SRQT_BASIC))
-		return vb_fail(EOPNOTSUPP);
-	ex = (struct ibv_srq_init_attr_ex){
-		.srq_context = attr->srq_context,
-		.attr = attr->attr,
-		.pd = pd,
-	};
-	srq = create(&ex, IBV_SRQT_BASIC);
-	attr->attr = ex.attr;
-	return srq;
 }
 
 static int check_attr(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
@@ -173,7 +199,7 @@ static int check_attr(struct ibv_context *context, const struct ibv_srq_init_att
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !vb_is_pd_of(attr->pd, context))
 		return EINVAL;
 	if (type == IBV_SRQT_TM)
-		return vb_tag_check(context, attr);
+		return tag_check(context, attr);
 	if (type != IBV_SRQT_XRC)
 		return 0;
 	if ((attr->comp_mask & xrc) != xrc || !vb_is_usable(context, attr->xrcd, VB_KIND_XRCD) ||
@@ -182,19 +208,43 @@ static int check_attr(struct ibv_context *context, const struct ibv_srq_init_att
 	return 0;
 }
 
-static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+static struct ibv_srq *create_checked(struct ibv_context *context,
+				      struct ibv_srq_init_attr_ex *attr, enum inject_verb verb)
 {
 	enum ibv_srq_type type = IBV_SRQT_BASIC;
 	int err;
 
 	if (!vb_is_context(context) || !attr)
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(context, create_srq_ex))
+	if (vb_gate_fails(context, verb))
 		return NULL;
 	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE)
 		type = attr->srq_type;
 	err = check_attr(context, attr, type);
 	return err ? vb_fail(err) : create(attr, type);
+}
+
+static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
+{
+	return create_checked(context, attr, INJECT_VERB_create_srq_ex);
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex ex;
+	struct ibv_srq *srq;
+
+	if (!vb_is_pd(pd) || !attr)
+		return vb_fail(EINVAL);
+	ex = (struct ibv_srq_init_attr_ex){
+		.srq_context = attr->srq_context,
+		.attr = attr->attr,
+		.comp_mask = IBV_SRQ_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	srq = create_checked(pd->context, &ex, INJECT_VERB_create_srq);
+	attr->attr = ex.attr;
+	return srq;
 }
 
 static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
@@ -212,6 +262,55 @@ static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 	return 0;
 }
 
+static int post_tag(struct vb_srq *srq, struct ibv_ops_wr *wr, uint64_t now_ns)
+{
+	struct rxe_tm_wr in = {
+		.wr_id = wr->wr_id,
+		.op = (enum rxe_tm_op)wr->opcode,
+		.signaled = wr->flags & IBV_OPS_SIGNALED,
+		.has_count = wr->flags & IBV_OPS_TM_SYNC,
+		.unexpected_cnt = wr->tm.unexpected_cnt,
+		.handle = wr->tm.handle,
+	};
+	int err;
+
+	if ((unsigned int)wr->opcode > IBV_WR_TAG_SYNC ||
+	    wr->flags & ~(IBV_OPS_SIGNALED | IBV_OPS_TM_SYNC))
+		return EINVAL;
+	if (wr->opcode == IBV_WR_TAG_ADD) {
+		in.tag = wr->tm.add.tag;
+		in.mask = wr->tm.add.mask;
+		in.recv = (struct rxe_recv_wr){
+			.wr_id = wr->tm.add.recv_wr_id,
+			.num_sge = (uint32_t)wr->tm.add.num_sge,
+			.sges = (const struct rxe_sge *)(const void *)wr->tm.add.sg_list,
+		};
+	}
+	err = vb_post_errno(rxe_tm_post(srq->dev->progress.engine, &srq->srq, &in, now_ns));
+	if (!err && wr->opcode == IBV_WR_TAG_ADD)
+		wr->tm.handle = in.handle;
+	return err;
+}
+
+static int post_srq_ops(struct ibv_srq *base, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
+{
+	struct vb_srq *srq = vb_srq(base);
+	int err = 0;
+
+	*bad_wr = wr;
+	if (vb_verb_fails(base->context, post_srq_ops))
+		return errno;
+	if (!srq->srq.tags || !vb_lock_engine(srq->dev, srq->forks))
+		return vb_result(EINVAL);
+	for (; wr && !err; wr = wr->next) {
+		*bad_wr = wr;
+		err = post_tag(srq, wr, clock_now_ns());
+	}
+	rxe_engine_settle(srq->dev->progress.engine);
+	progress_unlock(&srq->dev->progress);
+	return vb_result(err);
+}
+
 /* Exchanges the SRQ's memory and *memory, which has room for max_wr receives. Under the engine
  * lock. */
 static bool change_memory(struct vb_srq *srq, struct vb_buffer *memory, uint32_t max_wr)
@@ -222,7 +321,6 @@ static bool change_memory(struct vb_srq *srq, struct vb_buffer *memory, uint32_t
 		return false;
 	srq->memory = *memory;
 	*memory = old;
-	srq->max_wr = max_wr;
 	return true;
 }
 
@@ -231,7 +329,7 @@ static bool change_memory(struct vb_srq *srq, struct vb_buffer *memory, uint32_t
 static bool change(struct vb_srq *srq, const struct ibv_srq_attr *attr, int mask,
 		   struct vb_buffer *memory)
 {
-	const uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
+	const uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->srq.rq.limit;
 	const uint32_t limit = srq->srq.limit;
 
 	if ((mask & IBV_SRQ_LIMIT) && attr->srq_limit > max_wr)
@@ -291,7 +389,7 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 		return errno;
 	if (!vb_lock_engine(srq->dev, srq->forks))
 		return vb_result(EINVAL);
-	attr->max_wr = srq->max_wr;
+	attr->max_wr = srq->srq.rq.limit;
 	attr->max_sge = srq->srq.max_sge;
 	attr->srq_limit = srq->srq.limit;
 	progress_unlock(&srq->dev->progress);
@@ -313,5 +411,5 @@ void vb_srq_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_srq_ex = create_srq_ex;
 	verbs->base.get_srq_num = get_srq_num;
-	verbs->base.post_srq_ops = vb_tag_post;
+	verbs->base.post_srq_ops = post_srq_ops;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared receive queues (ibv_create_srq(3)): basic, of XRC, and with tag matching (tag.c). */
+/* Shared receive queues (ibv_create_srq(3)): basic, of XRC, and with tag matching. */
 #ifndef RXE_VERBS_SRQ_H
 #define RXE_VERBS_SRQ_H
 
@@ -21,10 +21,9 @@ struct vb_srq {
 	struct vb_buffer memory;
 	struct rxe_tag_list tags; /* tag matching */
 	struct vb_buffer tags_memory;
-	struct ibv_cq *cq;     /* XRC and tag matching: for its completions; else NULL */
-	bool is_counted;       /* in the slot, which has XRC SRQs by their numbers */
-	struct ibv_xrcd *xrcd; /* XRC: its domain; else NULL */
-	uint32_t max_wr;
+	struct ibv_cq *cq;	  /* XRC and tag matching: for its completions; else NULL */
+	bool is_counted;	  /* in the slot, which has XRC SRQs by their numbers */
+	struct ibv_xrcd *xrcd;	  /* XRC: its domain; else NULL */
 	uint32_t events_reported; /* the context's async lock */
 };
 
@@ -32,15 +31,6 @@ static inline struct vb_srq *vb_srq(struct ibv_srq *srq)
 {
 	return container_of(srq, struct vb_srq, base);
 }
-
-/* 0, or an errno: bad attributes of an SRQ of type IBV_SRQT_TM. */
-int vb_tag_check(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr);
-/* The SRQ is new: gives it its matching list and CQ. 0 or an errno. */
-int vb_tag_begin(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *attr);
-/* The SRQ has left the engine. Does nothing for others. */
-void vb_tag_end(struct vb_srq *srq);
-
-int vb_tag_post(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr);
 
 static inline bool vb_tag_matches(const struct ibv_srq *srq)
 {

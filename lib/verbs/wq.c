@@ -98,6 +98,7 @@ static int begin(struct vb_wq *wq, struct ibv_context *context, struct ibv_wq_in
 	wq->half.forks = vb_forks();
 	err = vb_qp_make_queues(&wq->half, &half);
 	if (err) {
+		vb_qp_return_memory(&wq->half, attr->pd);
 		vb_pd_unuse(attr->pd);
 		return err;
 	}
@@ -212,9 +213,7 @@ static int destroy_wq(struct ibv_wq *base)
 	if (err)
 		return vb_result(err);
 	vb_qp_leave_engine(&wq->half);
-	vb_async_forget(
-		base->context, wq->half.forks,
-		(struct ibv_async_event){ .element.wq = base, .event_type = IBV_EVENT_WQ_FATAL });
+	vb_async_forget(base->context, wq->half.forks, base, IBV_EVENT_WQ_FATAL);
 	vb_object_unuse(base->cq);
 	vb_qp_return_memory(&wq->half, base->pd);
 	vb_pd_unuse(base->pd);
@@ -255,9 +254,8 @@ static struct ibv_rwq_ind_table *create_table(struct ibv_context *context,
 	table->base.ind_tbl_num = table->base.ind_tbl_handle = atomic_fetch_add(&number, 1) + 1;
 	table->log_size = attr->log_ind_tbl_size;
 	for (uint32_t i = 0; i < 1u << table->log_size; i++) {
-		table->wq[i] = vb_wq(attr->ind_tbl[i]);
-		table->queue[i] = &table->wq[i]->half.qp;
-		vb_object_use(table->wq[i]);
+		table->queue[i] = &vb_wq(attr->ind_tbl[i])->half.qp;
+		vb_object_use(attr->ind_tbl[i]);
 	}
 	return &table->base;
 }
@@ -270,7 +268,7 @@ static int destroy_table(struct ibv_rwq_ind_table *base)
 	if (err)
 		return vb_result(err);
 	for (uint32_t i = 0; i < 1u << table->log_size; i++)
-		vb_object_unuse(table->wq[i]);
+		vb_object_unuse(vb_wq_of_half(table->queue[i]->owner));
 	free(table);
 	return 0;
 }

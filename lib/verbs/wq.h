@@ -21,7 +21,6 @@ struct vb_wq_table {
 	struct ibv_rwq_ind_table base;
 	uint32_t log_size;
 	struct rxe_qp *queue[1u << RSS_MAX_LOG_TBL];
-	struct vb_wq *wq[1u << RSS_MAX_LOG_TBL];
 };
 
 /* Of an RSS queue pair. */

@@ -127,25 +127,6 @@ int vb_target_announce(struct vb_qp *qp)
 	return tell_server(qp, qp->qp.qpn, true);
 }
 
-static void init_base(struct vb_qp *qp, const struct ibv_qp_open_attr *attr)
-{
-	struct ibv_qp *base = &qp->ex.base.qp_base;
-
-	base->qp_context = attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL;
-	base->handle = attr->qp_num;
-	base->qp_num = attr->qp_num;
-	base->state = IBV_QPS_UNKNOWN;
-	base->qp_type = IBV_QPT_XRC_RECV;
-	pthread_mutex_init(&base->mutex, NULL);
-	pthread_cond_init(&base->cond, NULL);
-}
-
-static void fini_base(struct vb_qp *qp)
-{
-	pthread_mutex_destroy(&qp->ex.base.qp_base.mutex);
-	pthread_cond_destroy(&qp->ex.base.qp_base.cond);
-}
-
 /* From now on it gets events. */
 static int enter_list(struct vb_qp *qp)
 {
@@ -171,6 +152,7 @@ static void leave_list(struct vb_qp *qp)
 
 static struct ibv_qp *target_open(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
+	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV };
 	struct vb_qp *qp;
 	int err;
 
@@ -184,13 +166,15 @@ static struct ibv_qp *target_open(struct ibv_context *context, struct ibv_qp_ope
 	qp = vb_object_new(context, VB_KIND_QP, sizeof(*qp));
 	if (!qp)
 		return NULL;
-	qp->dev = vb_device(context);
-	qp->forks = vb_forks();
+	init.xrcd = attr->xrcd;
+	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
+		init.qp_context = attr->qp_context;
+	vb_qp_init_base(qp, &init);
 	qp->is_opened = true;
-	qp->xrcd = attr->xrcd;
 	qp->qp.qpn = attr->qp_num;
 	qp->qp.type = RXE_QPT_XRC_RECV;
-	init_base(qp, attr);
+	qp->ex.base.qp_base.handle = qp->ex.base.qp_base.qp_num = attr->qp_num;
+	qp->ex.base.qp_base.state = IBV_QPS_UNKNOWN;
 	err = enter_list(qp);
 	if (!err) {
 		err = tell_server(qp, attr->qp_num, false);
@@ -198,7 +182,7 @@ static struct ibv_qp *target_open(struct ibv_context *context, struct ibv_qp_ope
 			leave_list(qp);
 	}
 	if (err) {
-		fini_base(qp);
+		vb_qp_fini_base(qp);
 		return vb_object_undo(qp, err);
 	}
 	vb_object_set_handle(qp, attr->qp_num);
@@ -213,7 +197,7 @@ void vb_target_close(struct vb_qp *qp)
 	if (qp->forks == vb_forks())
 		leave_server(qp);
 	vb_object_unuse(qp->xrcd);
-	fini_base(qp);
+	vb_qp_fini_base(qp);
 	free(qp);
 }
 
