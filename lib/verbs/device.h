@@ -98,12 +98,6 @@ static inline bool vb_lock_engine(struct vb_device *dev, uint32_t forks)
 	return forks == vb_forks() && progress_lock(&dev->progress);
 }
 
-/* 0: not an MTU. */
-static inline uint32_t vb_mtu_bytes(enum ibv_mtu mtu)
-{
-	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
-}
-
 /* The largest MTU of at most this many bytes; IBV_MTU_256 if all are larger. */
 static inline enum ibv_mtu vb_mtu_enum(uint32_t bytes)
 {

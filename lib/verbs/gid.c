@@ -3,6 +3,7 @@
  * address of the device's sockets. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/ether.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -136,7 +137,7 @@ static void multicast_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 static bool neighbor_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 {
 	char line[256], ip[64], mac[32], want[INET_ADDRSTRLEN];
-	unsigned int b[ETHERNET_LL_SIZE];
+	struct ether_addr parsed;
 	bool found = false;
 	FILE *f;
 	NO_CANCEL;
@@ -148,12 +149,11 @@ static bool neighbor_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 		return false;
 	while (!found && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%63s %*s %*s %31s", ip, mac) == 2 && strcmp(ip, want) == 0)
-			found = sscanf(mac, "%x:%x:%x:%x:%x:%x", &b[0], &b[1], &b[2], &b[3], &b[4],
-				       &b[5]) == ETHERNET_LL_SIZE;
+			found = ether_aton_r(mac, &parsed) != NULL;
 	}
 	fclose(f);
-	for (int i = 0; found && i < ETHERNET_LL_SIZE; i++)
-		ret[i] = (uint8_t)b[i];
+	if (found)
+		memcpy(ret, parsed.ether_addr_octet, ETHERNET_LL_SIZE);
 	return found;
 }
 
