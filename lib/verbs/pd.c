@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Protection domains, thread domains, and parent domains over both; buffers (ibv_alloc_buf()). The
- * server knows only the domain below all parent domains, whose handle they carry: key checks compare
- * it. */
+/* Protection domains, thread domains, and parent domains over both; buffers (ibv_alloc_buf()).
+ * The server knows only the domain below all parent domains, whose handle they carry: key checks
+ * compare it. */
 #include "lib/verbs/pd.h"
 
 #include <errno.h>
