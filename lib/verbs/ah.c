@@ -53,9 +53,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 	if (!vb_is_pd(pd) || !attr)
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(pd->context, create_ah))
-		return NULL;
-	ah = vb_object_new(pd->context, VB_KIND_AH, sizeof(*ah));
+	ah = vb_object_begin(pd->context, VB_KIND_AH, sizeof(*ah), INJECT_VERB_create_ah);
 	if (!ah)
 		return NULL;
 	err = vb_av_from_attr(vb_device(pd->context), attr, &ah->av);

@@ -27,9 +27,8 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 	if (!vb_is_context(context))
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(context, create_comp_channel))
-		return NULL;
-	channel = vb_object_new(context, VB_KIND_CHANNEL, sizeof(*channel));
+	channel = vb_object_begin(context, VB_KIND_CHANNEL, sizeof(*channel),
+				  INJECT_VERB_create_comp_channel);
 	if (!channel)
 		return NULL;
 	channel->base.fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));

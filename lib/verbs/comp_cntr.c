@@ -63,9 +63,8 @@ struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
 	if (attr->comp_mask || attr->flags || (uint32_t)attr->type > TYPE_BYTES ||
 	    !vb_profile(vb_device(context))->comp_cntr)
 		return vb_fail(EOPNOTSUPP);
-	if (vb_verb_fails(context, create_comp_cntr))
-		return NULL;
-	cntr = vb_object_new(context, VB_KIND_COMP_CNTR, sizeof(*cntr));
+	cntr = vb_object_begin(context, VB_KIND_COMP_CNTR, sizeof(*cntr),
+			       INJECT_VERB_create_comp_cntr);
 	if (!cntr)
 		return NULL;
 	cntr->cntr.counts_bytes = (uint32_t)attr->type == TYPE_BYTES;

@@ -131,9 +131,8 @@ static struct ibv_counters *create_counters(struct ibv_context *context,
 
 	if (!vb_is_context(context) || !attr || attr->comp_mask)
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(context, create_counters))
-		return NULL;
-	counters = vb_object_new(context, VB_KIND_COUNTERS, sizeof(*counters));
+	counters = vb_object_begin(context, VB_KIND_COUNTERS, sizeof(*counters),
+				   INJECT_VERB_create_counters);
 	if (!counters)
 		return NULL;
 	counters->forks = vb_forks();

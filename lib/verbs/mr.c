@@ -346,9 +346,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 
 	if (!vb_is_pd(pd))
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(pd->context, import_mr))
-		return NULL;
-	mr = vb_object_new(pd->context, VB_KIND_MR, sizeof(*mr));
+	mr = vb_object_begin(pd->context, VB_KIND_MR, sizeof(*mr), INJECT_VERB_import_mr);
 	if (!mr)
 		return NULL;
 	err = -ctl_query(&vb_context(pd->context)->ctl, CTL_KIND_MR, handle, &found);

@@ -31,9 +31,7 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 	if (!vb_is_pd(pd) || (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2))
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(pd->context, alloc_mw))
-		return NULL;
-	mw = vb_object_new(pd->context, VB_KIND_MW, sizeof(*mw));
+	mw = vb_object_begin(pd->context, VB_KIND_MW, sizeof(*mw), INJECT_VERB_alloc_mw);
 	if (!mw)
 		return NULL;
 	err = vb_pd_use(pd);

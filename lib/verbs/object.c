@@ -165,6 +165,12 @@ void *vb_object_new(struct ibv_context *context, enum vb_kind kind, size_t size)
 	return object;
 }
 
+void *vb_object_begin(struct ibv_context *context, enum vb_kind kind, size_t size,
+		      enum inject_verb verb)
+{
+	return vb_gate_fails(context, verb) ? NULL : vb_object_new(context, kind, size);
+}
+
 void vb_object_set_handle(const void *object, uint32_t handle)
 {
 	struct entry *e;

@@ -22,8 +22,8 @@
  * The table's lock is a leaf. So each function may be called under any other lock, but for
  * vb_is_context(), vb_end_check() and vb_end_take(): they may call the server.
  *
- * A verb that creates checks its arguments, passes the gate (gate.h), calls vb_object_new(),
- * completes the object, and on failure calls vb_object_undo(). A verb that destroys calls
+ * A verb that creates checks its arguments, calls vb_object_begin(), which passes the gate
+ * (gate.h), completes the object, and on failure calls vb_object_undo(). A verb that destroys calls
  * vb_object_end(), takes down what is its own, and frees the object. */
 #ifndef RXE_VERBS_OBJECT_H
 #define RXE_VERBS_OBJECT_H
@@ -90,6 +90,9 @@ static inline int vb_result(int err)
 /* Begins an object: zeroed memory, the context in its first member. NULL, and errno is ENOMEM: no
  * memory, or the process has as many objects of the kind as ibv_query_device(3) reports. */
 void *vb_object_new(struct ibv_context *context, enum vb_kind kind, size_t size);
+/* Passes the gate, then begins an object. NULL also with an injected errno. */
+void *vb_object_begin(struct ibv_context *context, enum vb_kind kind, size_t size,
+		      enum inject_verb verb);
 /* The object has got its handle. The structure that programs see may repeat it: an object whose
  * handle a program has overwritten is not live, because the kernel would not find it either. */
 void vb_object_set_handle(const void *object, uint32_t handle);

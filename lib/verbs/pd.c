@@ -34,9 +34,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 	if (!vb_is_context(context))
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(context, alloc_pd))
-		return NULL;
-	pd = vb_object_new(context, VB_KIND_PD, sizeof(*pd));
+	pd = vb_object_begin(context, VB_KIND_PD, sizeof(*pd), INJECT_VERB_alloc_pd);
 	if (!pd)
 		return NULL;
 	err = -ctl_alloc_pd(&vb_context(context)->ctl, &pd->base.handle);
@@ -55,9 +53,7 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 
 	if (!vb_is_context(context))
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(context, import_pd))
-		return NULL;
-	pd = vb_object_new(context, VB_KIND_PD, sizeof(*pd));
+	pd = vb_object_begin(context, VB_KIND_PD, sizeof(*pd), INJECT_VERB_import_pd);
 	if (!pd)
 		return NULL;
 	err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_PD, handle, &found);
@@ -72,9 +68,7 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 {
 	if (!vb_is_context(context) || !attr || attr->comp_mask)
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(context, alloc_td))
-		return NULL;
-	return vb_object_new(context, VB_KIND_TD, sizeof(struct ibv_td));
+	return vb_object_begin(context, VB_KIND_TD, sizeof(struct ibv_td), INJECT_VERB_alloc_td);
 }
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
@@ -104,9 +98,7 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 
 	if (err)
 		return vb_fail(err);
-	if (vb_verb_fails(context, alloc_parent_domain))
-		return NULL;
-	pd = vb_object_new(context, VB_KIND_PD, sizeof(*pd));
+	pd = vb_object_begin(context, VB_KIND_PD, sizeof(*pd), INJECT_VERB_alloc_parent_domain);
 	if (!pd)
 		return NULL;
 	err = vb_pd_use(attr->pd);
@@ -229,9 +221,7 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
 
 	if (!vb_is_pd(pd) || !ret || size == 0)
 		return vb_fail(EINVAL);
-	if (vb_verb_fails(pd->context, alloc_buf))
-		return NULL;
-	buf = vb_object_new(pd->context, VB_KIND_BUF, sizeof(*buf));
+	buf = vb_object_begin(pd->context, VB_KIND_BUF, sizeof(*buf), INJECT_VERB_alloc_buf);
 	if (!buf)
 		return NULL;
 	if (posix_memalign(&addr, (size_t)sysconf(_SC_PAGESIZE), size))

@@ -62,9 +62,7 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 	err = check_attr(attr);
 	if (err)
 		return vb_fail(err);
-	if (vb_verb_fails(context, open_xrcd))
-		return NULL;
-	xrcd = vb_object_new(context, VB_KIND_XRCD, sizeof(*xrcd));
+	xrcd = vb_object_begin(context, VB_KIND_XRCD, sizeof(*xrcd), INJECT_VERB_open_xrcd);
 	if (!xrcd)
 		return NULL;
 	flags = (attr->oflags & O_CREAT ? (uint32_t)CTL_XRCD_CREATE : 0) |
@@ -161,9 +159,7 @@ static struct ibv_qp *target_open(struct ibv_context *context, struct ibv_qp_ope
 	err = check_open(context, attr);
 	if (err)
 		return vb_fail(err);
-	if (vb_verb_fails(context, open_qp))
-		return NULL;
-	qp = vb_object_new(context, VB_KIND_QP, sizeof(*qp));
+	qp = vb_object_begin(context, VB_KIND_QP, sizeof(*qp), INJECT_VERB_open_qp);
 	if (!qp)
 		return NULL;
 	init.xrcd = attr->xrcd;
