@@ -355,6 +355,8 @@ MUTATIONS = [
      "only the first MiB of a device memory is zero", "server_objects"),
     ("sigbus_to_sigsegv", "lib/progress/memory.c", "former[sig == SIGBUS][layer]", "former[0][layer]",
      "the program's SIGSEGV handler gets its SIGBUS", "verbs_memory"),
+    ("remote_request_of_another", "lib/progress/remote.c", "return atomic_load(&e->owner) == us &&", "return us < RXE_MAX_SLOTS &&",
+     "a process executes the remote request that is for another one", "remote"),
     ("dereg_does_not_wait", "lib/verbs/mr.c", "\tprogress_quiesce(&vb_device(base->context)->progress);\n", "",
      "ibv_dereg_mr returns while the engine may still write", "verbs_threads"),
     ("pages_touched_twice", "lib/progress/memory.c", "write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ", "MADV_POPULATE_READ",
