@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 
-	ctl_log_stderr(CTL_LOG_NOTICE);
+	ctl_log_stderr(CTL_LOG_WARNING);
 	if (argc > 0 && strcmp(basename(argv[0]), "rdma") == 0)
 		return command_rdma(argc, argv);
 	if (!name) {

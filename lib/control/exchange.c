@@ -51,7 +51,7 @@ static ssize_t await_message(const struct ctl_client *client, int sock, void *ms
 		if (ctl_process_is_stopped(client->server_pid))
 			break;
 		if (!logged)
-			ctl_log(CTL_LOG_NOTICE,
+			ctl_log(CTL_LOG_WARNING,
 				"the device server of instance '%s' (process %d) is slow to "
 				"answer: still waiting",
 				client->instance, (int)client->server_pid);

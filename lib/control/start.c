@@ -218,7 +218,7 @@ static bool handle_line(const char *line, int *ret, bool *said_why)
 	case CTL_READY_BUSY: *ret = -EALREADY; return true;
 	case CTL_READY_FAILED: *ret = -ECONNREFUSED; return true;
 	case CTL_READY_ERROR: ctl_log(CTL_LOG_ERROR, "%s", line + 1); return false;
-	case CTL_READY_NOTICE: ctl_log(CTL_LOG_NOTICE, "%s", line + 1); return false;
+	case CTL_READY_NOTICE: ctl_log(CTL_LOG_WARNING, "%s", line + 1); return false;
 	}
 	return false;
 }
@@ -228,7 +228,7 @@ static bool handle_line(const char *line, int *ret, bool *said_why)
 static int explain_silence(pid_t pid)
 {
 	if (!ctl_process_is_stopped(pid)) {
-		ctl_log(CTL_LOG_NOTICE,
+		ctl_log(CTL_LOG_WARNING,
 			"the device server (process %d) has not started after %d s: still waiting",
 			(int)pid, START_TIMEOUT_MS / 1000);
 		return 0;
@@ -345,7 +345,7 @@ void ctl_ready_send(enum ctl_ready_tag tag, const char *text)
 
 static void log_to_starter(enum ctl_log_level level, const char *line)
 {
-	if (level != CTL_LOG_DEBUG)
+	if (level <= CTL_LOG_WARNING)
 		ctl_ready_send(level == CTL_LOG_ERROR ? CTL_READY_ERROR : CTL_READY_NOTICE, line);
 }
 

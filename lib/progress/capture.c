@@ -11,7 +11,7 @@
 #include "emu/qp.h"
 #include "emu/queue.h"
 #include "lib/control/client.h"
-#include "lib/progress/log.h"
+#include "lib/control/log.h"
 #include "lib/progress/progress.h"
 #include "net/link/capture/recorder.h"
 #include "net/link/capture/tail.h"
@@ -167,7 +167,7 @@ struct recorder *capture_open(struct progress *progress, int fd)
 
 	assert(progress_is_locked(progress));
 	if (!recorder)
-		rxe_log(RXE_LOG_WARNING,
+		ctl_log(CTL_LOG_WARNING,
 			"a capture on %s has begun, but its memory cannot be mapped: packets "
 			"of this process are not in it",
 			progress->info->name);

@@ -11,9 +11,9 @@
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/qp.h"
+#include "lib/control/log.h"
 #include "lib/inject/rule.h"
 #include "lib/progress/capture.h"
-#include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "net/link/capture/recorder.h"
 #include "net/link/fault/shaper.h"
@@ -114,7 +114,7 @@ static void fired(void *arg, const struct fault_firing *firing)
 	faults_show(faults->progress->link.recorder, firing, &faults->rules->rule[at]);
 	/* +N: N PSNs after the connection's first; #N: by order of creation. Both are the same in
 	 * the next run. */
-	rxe_log(RXE_LOG_INFO,
+	ctl_log(CTL_LOG_INFO,
 		"fault %u: %s %s_%s psn %u (+%u) of QP 0x%06x (#%d) %s QP 0x%06x, attempt %u",
 		firing->id, inject_action_str(firing->rule->action),
 		wire_service_str(packet->opcode), wire_op_str(packet->opcode), packet->psn,
@@ -173,7 +173,7 @@ static void open_link(struct faults *faults)
 	if (faults->link && faults->completions && faults->rules)
 		return;
 	faults_close(faults);
-	rxe_log(RXE_LOG_WARNING,
+	ctl_log(CTL_LOG_WARNING,
 		"no memory for the fault rules of %s: they do not apply to this process",
 		faults->progress->info->name);
 }
@@ -215,7 +215,7 @@ uint32_t faults_completing(void *host, const struct rxe_qp *qp, bool is_recv)
 	if (at < 0)
 		return RXE_WC_SUCCESS;
 	faults_count(progress, faults->place[at], rules->id[at]);
-	rxe_log(RXE_LOG_INFO, "fault %u: %s completion %u of QP 0x%06x (#%u) ends with %s",
+	ctl_log(CTL_LOG_INFO, "fault %u: %s completion %u of QP 0x%06x (#%u) ends with %s",
 		rules->id[at], is_recv ? "receive" : "send", nth, qp->qpn, qp->order,
 		inject_status_str(rules->rule[at].status));
 	return rules->rule[at].status;

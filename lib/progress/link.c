@@ -13,9 +13,9 @@
 #include "emu/container_of.h"
 #include "emu/engine.h"
 #include "emu/raw/frame.h"
+#include "lib/control/log.h"
 #include "lib/progress/capture.h"
 #include "lib/progress/local_peer.h"
-#include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "net/link/capture/recorder.h"
 #include "net/link/capture/tail.h"
@@ -37,7 +37,7 @@ static struct progress *progress_of(struct device_link *link)
 static void log_line(void *arg, const char *line)
 {
 	(void)arg;
-	rxe_log(RXE_LOG_WARNING, "%s", line);
+	ctl_log(CTL_LOG_WARNING, "%s", line);
 }
 
 static int open_udp(const struct progress *progress, struct link **ret)
@@ -168,7 +168,7 @@ void device_link_stack(struct device_link *link)
 	link->top = top;
 	link->needs_icrc = shows_packets || link_needs_icrc(link->phy);
 	if (link_complete_arrivals(link->phy, shows_packets) != 0)
-		rxe_log(RXE_LOG_WARNING, "no memory to show packets that arrive with their ICRC");
+		ctl_log(CTL_LOG_WARNING, "no memory to show packets that arrive with their ICRC");
 }
 
 void device_link_capture(struct progress *progress, int fd)

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "emu/mr.h"
-#include "lib/progress/log.h"
+#include "lib/control/log.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"
@@ -86,7 +86,7 @@ void remote_open(struct progress *progress)
 	    bind(own->doorbell_fd, (struct sockaddr *)&name, sizeof(sa_family_t)) ||
 	    getsockname(own->doorbell_fd, (struct sockaddr *)&name, &len) || len <= NAME_OFFSET ||
 	    len - NAME_OFFSET >= sizeof(slot->doorbell)) {
-		rxe_log(RXE_LOG_WARNING,
+		ctl_log(CTL_LOG_WARNING,
 			"cannot open a socket for remote requests (%s): other processes cannot "
 			"access "
 			"memory that this one registers",

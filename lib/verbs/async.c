@@ -11,8 +11,8 @@
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
+#include "lib/control/log.h"
 #include "lib/progress/eventfd.h"
-#include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
@@ -85,7 +85,7 @@ void vb_async_push(struct vb_context *context, const struct ibv_async_event *eve
 	struct vb_async_record *record = malloc(sizeof(*record));
 
 	if (!record) {
-		rxe_log(RXE_LOG_ERROR, "an asynchronous event (%s) is lost: no memory",
+		ctl_log(CTL_LOG_ERROR, "an asynchronous event (%s) is lost: no memory",
 			ibv_event_type_str(event->event_type));
 		return;
 	}

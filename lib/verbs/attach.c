@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/control/cancel.h"
-#include "lib/progress/log.h"
+#include "lib/control/log.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -34,7 +34,7 @@ static int attach_first(struct vb_device *dev)
 static void explain_fork(struct vb_device *dev, int err)
 {
 	if (dev->failed_fork != vb_forks())
-		rxe_log(RXE_LOG_WARNING,
+		ctl_log(CTL_LOG_WARNING,
 			"this child of fork() cannot use %s: %s; is the device server running "
 			"('rxe_dm show'), and are descriptors left ('ulimit -n')?",
 			dev->base.name, strerror(-err));
@@ -102,7 +102,7 @@ void vb_device_follow_fork(struct vb_device *dev)
 static void explain_raw(const struct vb_device *dev, int err)
 {
 	if (err == EPERM)
-		rxe_log(RXE_LOG_WARNING,
+		ctl_log(CTL_LOG_WARNING,
 			"raw packets on %s need CAP_NET_RAW%s: run the program as root, or give it "
 			"the capability with setcap(8)",
 			dev->info.link == CTL_LINK_ETHERNET ? dev->info.if_name : dev->info.name,

@@ -19,8 +19,8 @@
 #include "lib/abi/newer.h"
 #include "lib/abi/private.h"
 #include "lib/control/cancel.h"
+#include "lib/control/log.h"
 #include "lib/inject/verb.h"
-#include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/flow.h"
@@ -120,7 +120,7 @@ no_open:
 	vb_device_detach(dev);
 no_attach:
 	free(ctx);
-	rxe_log(RXE_LOG_WARNING, "cannot open %s: %s%s", device->name, strerror(-err),
+	ctl_log(CTL_LOG_WARNING, "cannot open %s: %s%s", device->name, strerror(-err),
 		err == -EMFILE ? " in this program or the device server: raise 'ulimit -n'" : "");
 	return vb_fail(-err);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/control/cancel.h"
-#include "lib/progress/log.h"
+#include "lib/control/log.h"
 #include "lib/progress/memory.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
@@ -104,7 +104,7 @@ static bool in_use(const struct ctl_client *client)
 
 static int connect_locked(void)
 {
-	rxe_log_control();
+	ctl_log_as_verbs();
 	return connection ? 0 : ctl_connect(&connection);
 }
 
@@ -185,7 +185,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	pthread_mutex_unlock(&lock);
 
 	if (err)
-		rxe_log(RXE_LOG_INFO,
+		ctl_log(CTL_LOG_INFO,
 			"ibv_get_device_list: no devices, because no device server answers: %s; "
 			"'rxe_dm start' starts one",
 			strerror(-err));

@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "lib/control/client.h"
+#include "lib/control/log.h"
 #include "lib/inject/rule.h"
 #include "lib/progress/fault.h"
-#include "lib/progress/log.h"
 #include "lib/verbs/context.h"
 
 #define OPEN_UNKNOWN 1u
@@ -114,7 +114,7 @@ static int decide(struct vb_device *dev, struct vb_gate_rules *verbs, enum injec
 			continue;
 		err = rule->error;
 		faults_count(&dev->progress, place, id);
-		rxe_log(RXE_LOG_INFO, "fault %u: call %u of %s fails: %s", id, nth,
+		ctl_log(CTL_LOG_INFO, "fault %u: call %u of %s fails: %s", id, nth,
 			inject_verb_str(verb), strerror(err));
 	}
 	return err;

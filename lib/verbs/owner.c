@@ -16,11 +16,11 @@
 #include "emu/queue.h"
 #include "lib/control/cancel.h"
 #include "lib/control/client.h"
+#include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "lib/diagnose/diagnose.h"
 #include "lib/progress/capture.h"
 #include "lib/progress/link.h"
-#include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
@@ -160,7 +160,7 @@ static void qp_failed(struct progress *progress, const struct rxe_qp *qp, enum r
 	/* A failed send leaves the receiving half of a UC or UD queue pair alive. */
 	slot->qp[qp->qpn % RXE_MAX_QP].state =
 		what == RXE_FAILED_SEND && !rxe_qp_is_reliable(qp) ? RXE_QPS_SQE : RXE_QPS_ERR;
-	rxe_log(RXE_LOG_INFO, "QP 0x%06x: %s", qp->qpn, failure->why);
+	ctl_log(CTL_LOG_INFO, "QP 0x%06x: %s", qp->qpn, failure->why);
 }
 
 /* An XRC target that this process has opened. */
@@ -234,7 +234,7 @@ static void fail_queue_pairs(struct vb_device *dev, bool all)
 
 static void server_ended(struct vb_device *dev)
 {
-	rxe_log(RXE_LOG_WARNING,
+	ctl_log(CTL_LOG_WARNING,
 		"%s: the device server has exited, and all queue pairs are in error: restart the "
 		"program",
 		dev->base.name);
@@ -249,7 +249,7 @@ static void server_ended(struct vb_device *dev)
 /* A fault rule acted (rxe_dm/server/fault.c). Shared memory already has the change. */
 static void device_changed(struct vb_device *dev, enum ibv_event_type type, int port)
 {
-	rxe_log(RXE_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));
+	ctl_log(CTL_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));
 	if (progress_lock(&dev->progress)) {
 		device_link_follow_gids(&dev->progress);
 		if (type == IBV_EVENT_DEVICE_FATAL)
@@ -263,7 +263,7 @@ static void descriptors_closed(struct progress *progress)
 {
 	struct vb_device *dev = vb_device_of_progress(progress);
 
-	rxe_log(RXE_LOG_WARNING,
+	ctl_log(CTL_LOG_WARNING,
 		"the program has closed descriptors of %s: its queue pairs are in error; close "
 		"other descriptors before you open the device",
 		dev->base.name);

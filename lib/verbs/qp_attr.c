@@ -12,8 +12,8 @@
 #include "emu/queue.h"
 #include "lib/abi/newer.h"
 #include "lib/control/cancel.h"
+#include "lib/control/log.h"
 #include "lib/control/remote_request.h"
-#include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
@@ -127,13 +127,13 @@ static const char *attr_name(uint32_t bit)
 static void explain(const struct vb_qp *qp, uint32_t culprit, enum modify_result result)
 {
 	if (result == MODIFY_NO_GRH) {
-		rxe_log(RXE_LOG_ERROR,
+		ctl_log(CTL_LOG_ERROR,
 			"ibv_modify_qp: QP 0x%06x: RoCE requires a GID, but is_global is 0: give "
 			"the program a GID index (-g 0 for the pingpongs, -x 0 for perftest)",
 			qp->qp.qpn);
 		return;
 	}
-	rxe_log(RXE_LOG_INFO, "ibv_modify_qp: QP 0x%06x: %s%s%s", qp->qp.qpn,
+	ctl_log(CTL_LOG_INFO, "ibv_modify_qp: QP 0x%06x: %s%s%s", qp->qp.qpn,
 		rxe_modify_result_str(result), culprit ? ": " : "",
 		culprit ? attr_name(culprit) : "");
 }

@@ -13,9 +13,9 @@
 #include <utlist.h>
 
 #include "lib/control/client.h"
+#include "lib/control/log.h"
 #include "lib/control/protocol.h"
 #include "lib/control/socket.h"
-#include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
@@ -40,12 +40,12 @@ static int check_attr(const struct ibv_xrcd_init_attr *attr)
 static void explain_open(const struct ibv_xrcd_init_attr *attr, int err)
 {
 	if (err == EAGAIN)
-		rxe_log(RXE_LOG_INFO,
+		ctl_log(CTL_LOG_INFO,
 			"ibv_open_xrcd: the file of descriptor %d has no XRC domain: add O_CREAT "
 			"to oflags to create one",
 			attr->fd);
 	else if (err == EINVAL)
-		rxe_log(RXE_LOG_INFO,
+		ctl_log(CTL_LOG_INFO,
 			"ibv_open_xrcd: the file of descriptor %d has an XRC domain already: drop "
 			"O_EXCL from oflags to open it",
 			attr->fd);

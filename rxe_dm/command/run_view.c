@@ -50,7 +50,7 @@ static bool ask(struct ctl_client *client, char ret[static CTL_SYSFS_PATH_MAX])
 	const int rc = ctl_do(client, &call, 0);
 
 	if (rc) {
-		ctl_log(CTL_LOG_NOTICE,
+		ctl_log(CTL_LOG_WARNING,
 			"the device server cannot make files in /dev/shm or /tmp (%s): the program "
 			"finds the device by libibverbs, but not in /sys/class/infiniband",
 			strerror(-rc));
@@ -178,8 +178,8 @@ bool run_view(struct ctl_client *client, enum run_view view, bool host, const ch
 	    (host ? setenv("RXE_DM_SYSFS_HOST", "1", 1) : unsetenv("RXE_DM_SYSFS_HOST")) ||
 	    (!host && run_set_list("PATH", bin, run_variable("PATH"))) ||
 	    run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), preloaded))
-		ctl_log(CTL_LOG_NOTICE, "the environment is full: the program does not find the "
-					"device in /sys/class/infiniband");
+		ctl_log(CTL_LOG_WARNING, "the environment is full: the program does not find the "
+					 "device in /sys/class/infiniband");
 	if (host)
 		strcat(root, "/host");
 	return view != RUN_VIEW_NAMESPACE || enter_namespace(root);

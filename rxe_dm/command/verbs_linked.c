@@ -106,12 +106,12 @@ void verbs_linked_warn(const char *name)
 	if (!find_program(name, path) || stat(path, &st) || !S_ISREG(st.st_mode) || is_our_own(&st))
 		return;
 	if (gains_rights(&st))
-		ctl_log(CTL_LOG_NOTICE,
+		ctl_log(CTL_LOG_WARNING,
 			"%s is setuid or setgid, so it does not load this libibverbs.so.1 and "
 			"finds no device: run it as its owner",
 			path);
 	else if (file_has_verbs(path, (size_t)st.st_size))
-		ctl_log(CTL_LOG_NOTICE,
+		ctl_log(CTL_LOG_WARNING,
 			"%s has a libibverbs of its own linked into it, so it finds no device: "
 			"link it with the shared libibverbs.so.1",
 			path);

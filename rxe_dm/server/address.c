@@ -286,7 +286,7 @@ static int open_without_steering(struct device *device, const struct ctl_setting
 			device->index);
 		return -EOPNOTSUPP;
 	}
-	ctl_log(CTL_LOG_NOTICE,
+	ctl_log(CTL_LOG_WARNING,
 		"rxe_dm%u has its packets in memory, as by '--link memory': " NO_STEERING
 		". Its programs reach each other, and no other device",
 		device->index);

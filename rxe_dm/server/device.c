@@ -54,7 +54,7 @@ static int open_arena(struct device *device, uint64_t bytes, enum ctl_arena_page
 	if (rc)
 		return rc;
 	if (device->arena.locked < device->arena.bytes)
-		ctl_log(CTL_LOG_NOTICE,
+		ctl_log(CTL_LOG_WARNING,
 			"device memory of rxe_dm%u: %llu of %llu KiB are locked in memory, the "
 			"rest may be swapped; raise 'ulimit -l' for more",
 			device->index, (unsigned long long)(device->arena.locked >> 10),

@@ -38,7 +38,7 @@ static void log_failure(void *arg, const char *line)
 static void log_link(void *arg, const char *line)
 {
 	(void)arg;
-	ctl_log(CTL_LOG_NOTICE, "%s", line);
+	ctl_log(CTL_LOG_WARNING, "%s", line);
 }
 
 #ifndef RXE_DM_PCAP

@@ -100,7 +100,7 @@ static void present(const struct device *device, struct state *ret)
 
 static void announce(struct device *device, enum ibv_event_type type, const char *what)
 {
-	ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: %s", device->index, what);
+	ctl_log(CTL_LOG_WARNING, "rxe_dm%u: %s", device->index, what);
 	slots_send_event(device, type);
 	cm_device_event(device, type);
 }
@@ -142,7 +142,7 @@ static void become(struct device *device, const struct state *was, const struct 
 	if (to->is_fatal && !was->is_fatal)
 		announce(device, IBV_EVENT_DEVICE_FATAL, "a fault rule makes the device fatal");
 	if (!to->is_fatal && was->is_fatal)
-		ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: the device works again, for new contexts",
+		ctl_log(CTL_LOG_WARNING, "rxe_dm%u: the device works again, for new contexts",
 			device->index);
 	if (memcmp(was->gids, to->gids, sizeof(was->gids)) != 0)
 		announce(device, IBV_EVENT_GID_CHANGE, "the GID table changes by a fault rule");

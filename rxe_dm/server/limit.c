@@ -35,7 +35,7 @@ void limit_fit_slots(struct ctl_settings *settings)
 	if (programs >= settings->slots)
 		return;
 	settings->slots = programs < 2 ? 2 : programs;
-	ctl_log(CTL_LOG_NOTICE,
+	ctl_log(CTL_LOG_WARNING,
 		"at most %u programs at once on a device, because of the limit of %u descriptors "
 		"('ulimit -Hn')",
 		settings->slots - 1, (unsigned int)limit.rlim_cur);

@@ -213,7 +213,7 @@ static void greet_all(struct instance *instance)
 	struct gid gid;
 
 	if (!names) {
-		ctl_log(CTL_LOG_NOTICE,
+		ctl_log(CTL_LOG_WARNING,
 			"cannot read /proc/net/unix, which lists the devices of this host: packets "
 			"of devices that run already are dropped, unless --allow-users is all");
 		return;

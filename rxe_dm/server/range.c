@@ -127,7 +127,7 @@ void range_release(struct range_map *map, struct range *range)
 static void give_back(struct device *device, struct range *range)
 {
 	if (range->exported && !arena_renew(&device->arena, range->offset, range->len)) {
-		ctl_log(CTL_LOG_NOTICE,
+		ctl_log(CTL_LOG_WARNING,
 			"rxe_dm%u: %llu bytes of device memory that were exported as a dmabuf "
 			"cannot be used again: their pages cannot be replaced",
 			device->index, (unsigned long long)range->len);

@@ -68,7 +68,7 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 		atomic_store_explicit(&shared->offered[i], 0, memory_order_relaxed);
 	/* The order of QP numbers differs for each slot and each run of the server. */
 	if (!shared->qpn_key && getrandom(&shared->qpn_key, sizeof(shared->qpn_key), 0) < 0)
-		ctl_log(CTL_LOG_NOTICE, "getrandom() failed: QP numbers are predictable");
+		ctl_log(CTL_LOG_WARNING, "getrandom() failed: QP numbers are predictable");
 	atomic_fetch_add(&shared->epoch, 1);
 	read_comm(pid, shared->comm);
 	ctl_slot_set_pid(device->shared, slot, (int32_t)pid);
