@@ -2,7 +2,7 @@
 /* Finds the queue pair and the work request of a packet, and opens captures. A request of RC is
  * found by its PSNs: the requests in the send queue that have started stand in the order of their
  * PSNs. */
-#include "lib/progress/capture.h"
+#include "lib/progress/link.h"
 
 #include <assert.h>
 

@@ -13,7 +13,7 @@
 #include "emu/qp.h"
 #include "lib/control/log.h"
 #include "lib/inject/rule.h"
-#include "lib/progress/capture.h"
+#include "lib/progress/link.h"
 #include "lib/progress/progress.h"
 #include "net/link/capture/recorder.h"
 #include "net/link/fault/shaper.h"

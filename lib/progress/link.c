@@ -14,7 +14,6 @@
 #include "emu/engine.h"
 #include "emu/raw/frame.h"
 #include "lib/control/log.h"
-#include "lib/progress/capture.h"
 #include "lib/progress/local_peer.h"
 #include "lib/progress/progress.h"
 #include "net/link/capture/recorder.h"

@@ -16,7 +16,10 @@
 struct progress;
 struct raw_port;
 struct recorder;
+struct rxe_engine;
+struct rxe_qp;
 struct tail;
+struct tail_packet;
 
 struct device_link {
 	/* Packets enter and leave the stack here. */
@@ -82,5 +85,21 @@ bool device_link_receive_raw(struct device_link *link, uint64_t now_ns);
 /* One entry of the device's GID table as it is now. The engine takes over the whole table. */
 struct gid device_link_gid(const struct progress *progress, uint32_t index);
 void device_link_follow_gids(struct progress *progress);
+
+/* capture.c: maps a packet to its queue pair, for captures, fault rules and reports of failures.
+ * The engine never asks, so speed does not matter. */
+
+/* The RC or UC queue pair that is connected to qpn of the peer, or NULL. *place: index in the
+ * engine's table where the search begins, 0 at first; becomes that of the queue pair found. */
+struct rxe_qp *packet_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
+				      uint32_t qpn, uint32_t *place);
+/* Copies the last packets of the queue pair from the tail, oldest first. Returns how many, up to
+ * max. */
+uint32_t packet_qp_tail(const struct rxe_qp *qp, struct tail *tail, struct tail_packet *ret,
+			uint32_t max);
+
+/* Opens the recorder of a capture with the descriptor of its rings, which stays open. NULL: its
+ * memory cannot be mapped, and the log says so. */
+struct recorder *capture_open(struct progress *progress, int fd);
 
 #endif

@@ -19,7 +19,6 @@
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "lib/diagnose/diagnose.h"
-#include "lib/progress/capture.h"
 #include "lib/progress/link.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"

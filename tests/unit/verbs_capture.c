@@ -16,7 +16,6 @@
 #include "emu/engine.h"
 #include "lib/control/client.h"
 #include "lib/inject/rule.h"
-#include "lib/progress/capture.h"
 #include "lib/progress/fault.h"
 #include "lib/progress/link.h"
 #include "lib/progress/progress.h"
