@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tests/tally.py counts, and which cases it lets run a second time."""
+"""What tests/tally.py counts, which cases it repeats, and when a case is flaky."""
 
 import json
 import os
@@ -12,7 +12,7 @@ CLIENT, UNIT = "rxe_dm:client / ", "rxe_dm:unit / "
 
 
 def tally(results, *options, again=()):
-    """Exit status and lines for a log of (name, result, output), with the results of second runs."""
+    """Exit status and lines for a log of (name, result, output), with the results of the repeats."""
     with tempfile.TemporaryDirectory() as folder:
         logs = os.path.join(folder, "build", "meson-logs")
         os.makedirs(logs)
@@ -31,21 +31,40 @@ def last(*arguments, **options):
 
 A, B, C = (CLIENT + name for name in "abc")
 PASS, FAIL = "OK", "FAIL"
-LOST = [(A, PASS, ""), (B, FAIL, "no line within 300 s"), (C, "TIMEOUT", "")]
+FIRST = [(A, PASS, ""), (B, FAIL, "no line within 300 s"), (C, "TIMEOUT", "")]
+
+
+def repeats(name, failures, runs=10):
+    return [(name, FAIL if i < failures else PASS, f"run {i}") for i in range(runs)]
+
 
 assert last([(A, PASS, ""), (B, PASS, "")]) == (0, "2 passed, 0 failed, 0 skipped")
 assert last([(A, PASS, ""), (B, "SKIP", "skipped: no root")]) == (0, "1 passed, 0 failed, 1 skipped")
 assert last([]) == (1, "0 passed, 0 failed, 0 skipped")
 assert last([(A, PASS, "")], "--broken", "1") == (1, "1 passed, 1 failed, 0 skipped")
-assert last(LOST) == (1, "1 passed, 2 failed, 0 skipped")
-assert last(LOST, again=[(B, PASS, ""), (C, FAIL, "")]) == (1, "2 passed, 1 failed, 0 skipped")
-status, lines = tally(LOST, again=[(B, PASS, ""), (C, PASS, "")])
-assert status == 0 and lines[-1] == "3 passed, 0 failed, 0 skipped"
-assert sum(line.startswith("passed only when run a second time: build: ") for line in lines) == 2
+assert last(FIRST) == (1, "1 passed, 2 failed, 0 skipped")
 
-assert tally(LOST, "--repeat") == (0, ["b", "c"])
-assert tally(LOST + [(CLIENT + "d", FAIL, "")], "--repeat") == (0, [])
-assert tally([(A, FAIL, ""), (UNIT + "u", FAIL, "")], "--repeat") == (0, [])
+assert tally(FIRST)[1][-3:-1] == [f"FAILED: build: {name}: {result}; to repeat it: meson test -C build {name} -v"
+                                  for name, result in (("b", FAIL), ("c", "TIMEOUT"))]
+
+# One failure among ten repeats is flaky, two are a failure. A flaky case has not passed.
+assert last(FIRST, again=repeats(B, 1) + repeats(C, 2)) == (1, "1 passed, 1 failed, 0 skipped")
+status, lines = tally(FIRST, again=repeats(B, 0) + repeats(C, 1))
+assert status == 0 and lines[-2:] == ["2 flaky: b (1 of 11), c (2 of 11)", "1 passed, 0 failed, 0 skipped"], lines
+assert any("no line within 300 s" in line for line in lines)
+
+# Repeats that were cut short prove nothing.
+assert last(FIRST[:2], again=repeats(B, 0, runs=9)) == (1, "1 passed, 1 failed, 0 skipped")
+
+# A strict run has no flaky cases: they are failures, still named.
+status, lines = tally(FIRST, "--strict", again=repeats(B, 0) + repeats(C, 0))
+assert status == 1 and lines[-2:] == ["2 flaky: b (1 of 11), c (1 of 11)", "1 passed, 2 failed, 0 skipped"], lines
+
+assert tally(FIRST, "--repeat") == (0, ["b", "c"])
+assert tally([(CLIENT + str(i), FAIL, "") for i in range(9)], "--repeat") == (0, [])
+assert tally([(A, FAIL, ""), (UNIT + "u", FAIL, "")], "--repeat") == (0, ["a"])
 for finding in ("ThreadSanitizer: data race", "x.c:1: f: Assertion `n > 0' failed.", "ib_send_bw: exit -11: a", "x.c:3:4: runtime error: shift"):
     assert tally([(A, FAIL, finding)], "--repeat") == (0, []), finding
+    # A repeat with such a finding is a failure, also if it is the only one.
+    assert last([(A, FAIL, "")], again=repeats(A, 0, runs=9) + [(A, FAIL, finding)]) == (1, "0 passed, 1 failed, 0 skipped")
 print("ok")
