@@ -40,6 +40,12 @@
  * fault. */
 #define MAY_FAULT __attribute__((no_sanitize("thread")))
 
+/* Of the thread sanitizer's runtime, if the program has it. It sees the library's memcpy() and not
+ * the atomics that order it, so it would report races that are none; those of adapters it does not
+ * see at all. */
+__attribute__((weak)) void AnnotateIgnoreWritesBegin(const char *file, int line);
+__attribute__((weak)) void AnnotateIgnoreWritesEnd(const char *file, int line);
+
 struct recovery {
 	sigjmp_buf env;
 	/* The two ranges that may fault, each of len bytes. */
@@ -87,6 +93,8 @@ static inline void arm(struct recovery *here)
 {
 	if (!turn.ready)
 		make_ready();
+	if (AnnotateIgnoreWritesBegin)
+		AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
 	recovery = here;
 	atomic_signal_fence(memory_order_seq_cst);
 }
@@ -95,6 +103,15 @@ static inline void disarm(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	recovery = NULL;
+	if (AnnotateIgnoreWritesEnd)
+		AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+}
+
+/* The access has ended in a fault, and recovery is NULL. */
+static bool faulted(void)
+{
+	disarm();
+	return false;
 }
 
 static bool is_covered(const struct recovery *l, uintptr_t addr)
@@ -249,7 +266,7 @@ bool memory_copy(void *dst, const void *src, size_t len)
 
 	cover(&here, dst, src, len);
 	if (sigsetjmp(here.env, 0))
-		return false;
+		return faulted();
 	arm(&here);
 	memcpy(dst, src, len);
 	disarm();
@@ -318,7 +335,7 @@ bool memory_copy_in_order(void *dst, const void *src, size_t len)
 		return true;
 	cover(&here, dst, src, len);
 	if (sigsetjmp(here.env, 0))
-		return false;
+		return faulted();
 	arm(&here);
 	copy_in_order(dst, src, len);
 	disarm();
@@ -334,7 +351,7 @@ MAY_FAULT static bool touch(uintptr_t addr, bool write)
 	uint8_t was;
 
 	if (sigsetjmp(here.env, 0))
-		return false;
+		return faulted();
 	arm(&here);
 	was = __atomic_load_n(p, __ATOMIC_RELAXED);
 	if (write)
@@ -388,7 +405,7 @@ bool memory_atomic(uint8_t *p, enum rxe_atomic_op op, uint64_t compare_or_add, u
 	if ((uintptr_t)p & 7)
 		return false;
 	if (sigsetjmp(here.env, 0))
-		return false;
+		return faulted();
 	arm(&here);
 	*ret_orig = execute((uint64_t *)(void *)p, op, compare_or_add, swap);
 	disarm();
