@@ -24,15 +24,21 @@ static bool is_closed_node(const char *placed, const char *path)
 	return true;
 }
 
-static int open_at(int dir, const char *path, int flags, mode_t mode)
+/* The path to open, in buf; NULL: the call fails. */
+static const char *openable(const char *path, int flags, char buf[static PATH_MAX])
 {
-	char buf[PATH_MAX];
 	const char *placed = place_open(path, buf);
 
-	if (is_closed_node(placed, path) && !(flags & O_PATH))
-		return -1;
-	return NEXT(openat)(dir, placed, flags, mode);
+	return is_closed_node(placed, path) && !(flags & O_PATH) ? NULL : placed;
 }
+
+/* Calls the next definition of the same name: sanitizers watch some names and not others. */
+#define OPEN(name, path, flags, ...)                                                               \
+	(__extension__({                                                                           \
+		char buf_[PATH_MAX];                                                               \
+		const char *placed_ = openable(path, flags, buf_);                                 \
+		placed_ ? NEXT(name)(__VA_ARGS__) : -1;                                            \
+	}))
 
 #define MODE(flags, mode)                                                                          \
 	do {                                                                                       \
@@ -50,7 +56,7 @@ EXPORTED int open(const char *path, int flags, ...)
 	mode_t mode;
 
 	MODE(flags, mode);
-	return open_at(AT_FDCWD, path, flags, mode);
+	return OPEN(open, path, flags, placed_, flags, mode);
 }
 
 EXPORTED int openat(int dir, const char *path, int flags, ...)
@@ -58,7 +64,7 @@ EXPORTED int openat(int dir, const char *path, int flags, ...)
 	mode_t mode;
 
 	MODE(flags, mode);
-	return open_at(dir, path, flags, mode);
+	return OPEN(openat, path, flags, dir, placed_, flags, mode);
 }
 
 EXPORTED FILE *fopen(const char *restrict path, const char *restrict mode)
@@ -93,7 +99,7 @@ EXPORTED int open64(const char *path, int flags, ...)
 	mode_t mode;
 
 	MODE(flags, mode);
-	return open_at(AT_FDCWD, path, flags | O_LARGEFILE, mode);
+	return OPEN(open64, path, flags, placed_, flags, mode);
 }
 
 EXPORTED int openat64(int dir, const char *path, int flags, ...)
@@ -101,7 +107,7 @@ EXPORTED int openat64(int dir, const char *path, int flags, ...)
 	mode_t mode;
 
 	MODE(flags, mode);
-	return open_at(dir, path, flags | O_LARGEFILE, mode);
+	return OPEN(openat64, path, flags, dir, placed_, flags, mode);
 }
 
 /* Called by programs built with _FORTIFY_SOURCE. */
@@ -112,22 +118,22 @@ int __openat64_2(int dir, const char *path, int flags);
 
 EXPORTED int __open_2(const char *path, int flags)
 {
-	return open_at(AT_FDCWD, path, flags, 0);
+	return OPEN(__open_2, path, flags, placed_, flags);
 }
 
 EXPORTED int __open64_2(const char *path, int flags)
 {
-	return open_at(AT_FDCWD, path, flags | O_LARGEFILE, 0);
+	return OPEN(__open64_2, path, flags, placed_, flags);
 }
 
 EXPORTED int __openat_2(int dir, const char *path, int flags)
 {
-	return open_at(dir, path, flags, 0);
+	return OPEN(__openat_2, path, flags, dir, placed_, flags);
 }
 
 EXPORTED int __openat64_2(int dir, const char *path, int flags)
 {
-	return open_at(dir, path, flags | O_LARGEFILE, 0);
+	return OPEN(__openat64_2, path, flags, dir, placed_, flags);
 }
 
 EXPORTED FILE *fopen64(const char *restrict path, const char *restrict mode)
@@ -161,26 +167,32 @@ static void glob_closedir(void *dir)
 	closedir((DIR *)dir);
 }
 
-EXPORTED int glob(const char *restrict pattern, int flags, int (*failed)(const char *, int),
-		  glob_t *restrict ret)
+/* Gives a pattern of ours our functions. */
+static int glob_flags(const char *pattern, int flags, glob_t *ret)
 {
 	char buf[PATH_MAX];
 
-	if (!(flags & GLOB_ALTDIRFUNC) && place(pattern, buf) != pattern) {
-		flags |= GLOB_ALTDIRFUNC;
-		ret->gl_opendir = glob_opendir;
-		ret->gl_readdir = glob_readdir;
-		ret->gl_closedir = glob_closedir;
-		ret->gl_lstat = lstat;
-		ret->gl_stat = stat;
-	}
-	return NEXT(glob)(pattern, flags, failed, ret);
+	if (flags & GLOB_ALTDIRFUNC || place(pattern, buf) == pattern)
+		return flags;
+	ret->gl_opendir = glob_opendir;
+	ret->gl_readdir = glob_readdir;
+	ret->gl_closedir = glob_closedir;
+	ret->gl_lstat = lstat;
+	ret->gl_stat = stat;
+	return flags | GLOB_ALTDIRFUNC;
+}
+
+EXPORTED int glob(const char *restrict pattern, int flags, int (*failed)(const char *, int),
+		  glob_t *restrict ret)
+{
+	return NEXT(glob)(pattern, glob_flags(pattern, flags, ret), failed, ret);
 }
 
 /* On 64-bit systems the structures are the same. */
 EXPORTED int glob64(const char *restrict pattern, int flags, int (*failed)(const char *, int),
 		    glob64_t *restrict ret)
 {
-	return glob(pattern, flags, failed, (glob_t *)(void *)ret);
+	flags = glob_flags(pattern, flags, (glob_t *)(void *)ret);
+	return NEXT(glob64)(pattern, flags, failed, ret);
 }
 #endif

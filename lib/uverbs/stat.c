@@ -26,27 +26,27 @@ static int as_node(int rc, const char *placed, const char *path, struct stat *st
 	return rc;
 }
 
-static int stat_at(int dir, const char *path, struct stat *ret, int flags)
-{
-	char buf[PATH_MAX];
-	const char *placed = place(path, buf);
-
-	return as_node(NEXT(fstatat)(dir, placed, ret, flags), placed, path, ret);
-}
+/* Calls the next definition of the same name: sanitizers watch some names and not others. */
+#define STAT(name, path, ret, ...)                                                                 \
+	(__extension__({                                                                           \
+		char buf_[PATH_MAX];                                                               \
+		const char *placed_ = place(path, buf_);                                           \
+		as_node(NEXT(name)(__VA_ARGS__), placed_, path, (struct stat *)(ret));             \
+	}))
 
 EXPORTED int stat(const char *restrict path, struct stat *restrict ret)
 {
-	return stat_at(AT_FDCWD, path, ret, 0);
+	return STAT(stat, path, ret, placed_, ret);
 }
 
 EXPORTED int lstat(const char *restrict path, struct stat *restrict ret)
 {
-	return stat_at(AT_FDCWD, path, ret, AT_SYMLINK_NOFOLLOW);
+	return STAT(lstat, path, ret, placed_, ret);
 }
 
 EXPORTED int fstatat(int dir, const char *restrict path, struct stat *restrict ret, int flags)
 {
-	return stat_at(dir, path, ret, flags);
+	return STAT(fstatat, path, ret, dir, placed_, ret, flags);
 }
 
 /* glibc's further names. */
@@ -54,17 +54,17 @@ EXPORTED int fstatat(int dir, const char *restrict path, struct stat *restrict r
 static_assert(sizeof(struct stat) == sizeof(struct stat64), "one structure under two names");
 EXPORTED int stat64(const char *restrict path, struct stat64 *restrict ret)
 {
-	return stat_at(AT_FDCWD, path, (struct stat *)ret, 0);
+	return STAT(stat64, path, ret, placed_, ret);
 }
 
 EXPORTED int lstat64(const char *restrict path, struct stat64 *restrict ret)
 {
-	return stat_at(AT_FDCWD, path, (struct stat *)ret, AT_SYMLINK_NOFOLLOW);
+	return STAT(lstat64, path, ret, placed_, ret);
 }
 
 EXPORTED int fstatat64(int dir, const char *restrict path, struct stat64 *restrict ret, int flags)
 {
-	return stat_at(dir, path, (struct stat *)ret, flags);
+	return STAT(fstatat64, path, ret, dir, placed_, ret, flags);
 }
 
 /* Called by programs built before glibc 2.33. 64-bit systems have one version of the structure. */
@@ -74,19 +74,16 @@ EXPORTED int fstatat64(int dir, const char *restrict path, struct stat64 *restri
 	int __fxstatat##suffix(int version, int dir, const char *path, type *ret, int flags);      \
 	EXPORTED int __xstat##suffix(int version, const char *path, type *ret)                     \
 	{                                                                                          \
-		(void)version;                                                                     \
-		return stat_at(AT_FDCWD, path, (struct stat *)ret, 0);                             \
+		return STAT(__xstat##suffix, path, ret, version, placed_, ret);                    \
 	}                                                                                          \
 	EXPORTED int __lxstat##suffix(int version, const char *path, type *ret)                    \
 	{                                                                                          \
-		(void)version;                                                                     \
-		return stat_at(AT_FDCWD, path, (struct stat *)ret, AT_SYMLINK_NOFOLLOW);           \
+		return STAT(__lxstat##suffix, path, ret, version, placed_, ret);                   \
 	}                                                                                          \
 	EXPORTED int __fxstatat##suffix(int version, int dir, const char *path, type *ret,         \
 					int flags)                                                 \
 	{                                                                                          \
-		(void)version;                                                                     \
-		return stat_at(dir, path, (struct stat *)ret, flags);                              \
+		return STAT(__fxstatat##suffix, path, ret, version, dir, placed_, ret, flags);     \
 	}
 OLD(, struct stat)
 OLD(64, struct stat64)
@@ -175,7 +172,13 @@ EXPORTED ssize_t llistxattr(const char *path, char *list, size_t size)
 #ifdef __GLIBC__
 EXPORTED char *canonicalize_file_name(const char *path)
 {
-	return realpath(path, NULL);
+	char buf[PATH_MAX];
+	const char *placed = place(path, buf);
+	char *found = NEXT(canonicalize_file_name)(placed);
+
+	if (found && placed != path)
+		place_back(found);
+	return found;
 }
 
 /* Called by programs built with _FORTIFY_SOURCE. */
