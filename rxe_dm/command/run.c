@@ -67,6 +67,11 @@ static int set_libraries(const char *folders, bool rsockets)
 
 	if (!rc && rsockets) /* last: a sanitizer's runtime must stay first */
 		rc = run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), RSOCKETS);
+	/* For programs with default options of their own, which hide those of our libraries
+	 * (lib/uverbs/sanitizer.c). First: what the user has set wins. */
+	if (!rc)
+		rc = run_set_list("ASAN_OPTIONS", "verify_asan_link_order=0",
+				  run_variable("ASAN_OPTIONS"));
 	return rc;
 }
 
