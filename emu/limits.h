@@ -27,7 +27,7 @@
 #define RXE_MAX_AH	  65536
 #define RXE_MAX_XRCD	  4096
 #define RXE_MAX_COMP_CNTR 65536
-#define RXE_MAX_RD_ATOMIC 16 /* per QP, initiator and responder */
+#define RXE_MAX_RD_ATOMIC 128 /* per QP, initiator and responder; as rdma_rxe */
 #define RXE_MAX_MCAST_GRP 256
 #define RXE_MAX_MCAST_QP  64	      /* QPs attached to one group in one process */
 #define RXE_MAX_MSG_SIZE  0x40000000u /* 1 GiB; UD: one MTU */

@@ -3,6 +3,7 @@
 #include "emu/qp.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <utlist.h>
@@ -17,7 +18,8 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 {
 	assert(init->qpn && !engine->qp[init->qpn % RXE_MAX_QP]);
 	assert((init->send_cq && init->recv_cq) || init->type == RXE_QPT_XRC_RECV || init->rss);
-	memset(qp, 0, sizeof(*qp));
+	/* rc_reset() empties what follows, whose pages stay untouched. */
+	memset(qp, 0, offsetof(struct rxe_qp, rc.reply.answer));
 	qp->qpn = init->qpn;
 	qp->order = engine->qps_made++;
 	qp->type = init->type;

@@ -185,7 +185,6 @@ struct rxe_qp {
 	uint32_t num_mws;
 	/* The receive of the message that is arriving. */
 	struct rxe_claim claim;
-	struct rxe_rc rc; /* RC and XRC */
 	struct rxe_uc uc; /* UC only */
 	struct rxe_rate rate;
 	struct rxe_comp_cntrs cntrs;
@@ -204,6 +203,7 @@ struct rxe_qp {
 	uint32_t events; /* raised and not reported yet, 1 << enum rxe_event_type */
 	struct rxe_qp *next_with_events;
 	void *owner;
+	struct rxe_rc rc; /* RC and XRC; last, since it is large */
 };
 
 static inline bool rxe_qp_is_reliable(const struct rxe_qp *qp)

@@ -22,14 +22,14 @@ struct wire_packet;
 /* The last READs accepted. A duplicate READ is answered only for bytes that one of them
  * requested. */
 struct rc_recent_reads {
+	uint32_t count; /* free-running */
 	struct rc_recent_read {
 		uint32_t psn; /* of the first response packet */
 		uint32_t packets;
 		uint32_t rkey;
 		uint32_t len;
 		uint64_t va;
-	} at[RC_RECENT_READS];
-	uint32_t count; /* free-running */
+	} at[RC_RECENT_READS]; /* not initialized */
 };
 
 void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t packets,

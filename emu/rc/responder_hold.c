@@ -120,11 +120,22 @@ void rc_replay_save(struct rc_replay *replay, enum rc_replay_kind kind, uint32_t
 	replay->saved[index].orig = orig;
 }
 
+static uint32_t num_saved(const struct rc_replay *replay)
+{
+	return replay->count < RXE_MAX_RD_ATOMIC ? replay->count : RXE_MAX_RD_ATOMIC;
+}
+
+void rc_replay_copy(struct rc_replay *to, const struct rc_replay *from)
+{
+	to->count = from->count;
+	memcpy(to->saved, from->saved, num_saved(from) * sizeof(from->saved[0]));
+}
+
 /* Newest first: after 2^24 PSNs a number may occur twice. */
 bool rc_replay_find(const struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
 		    uint64_t *ret_orig)
 {
-	uint32_t kept = replay->count < RXE_MAX_RD_ATOMIC ? replay->count : RXE_MAX_RD_ATOMIC;
+	const uint32_t kept = num_saved(replay);
 
 	for (uint32_t i = 1; i <= kept; i++) {
 		uint32_t index = (replay->count - i) % RXE_MAX_RD_ATOMIC;

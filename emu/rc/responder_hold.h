@@ -62,17 +62,20 @@ enum rc_replay_kind {
 
 /* Results of the last of them: as many as a peer may have outstanding. */
 struct rc_replay {
+	uint32_t count; /* free-running; the last RXE_MAX_RD_ATOMIC are kept */
+	uint32_t reserved;
 	struct {
 		uint32_t psn;
 		uint32_t kind; /* enum rc_replay_kind */
 		uint64_t orig;
-	} saved[RXE_MAX_RD_ATOMIC];
-	uint32_t count; /* free-running; the last RXE_MAX_RD_ATOMIC are kept */
+	} saved[RXE_MAX_RD_ATOMIC]; /* not initialized */
 };
 static_assert(sizeof(struct rc_replay) == 8 + 16 * RXE_MAX_RD_ATOMIC, "shared memory layout");
 
 void rc_replay_save(struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
 		    uint64_t orig);
+/* Copies the entries in use. */
+void rc_replay_copy(struct rc_replay *to, const struct rc_replay *from);
 /* Finds the result of the request of this kind and PSN among the last ones. */
 bool rc_replay_find(const struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
 		    uint64_t *ret_orig);

@@ -71,7 +71,8 @@ static void pop(struct rc_reply *reply)
 	assert(reply->head != reply->tail && (!count || *count > 0));
 	if (count)
 		--*count;
-	reply->head++;
+	if (++reply->head == reply->tail)
+		reply->head = reply->tail = 0;
 	reply->burst = 0;
 }
 
@@ -302,7 +303,7 @@ static void answer_failed(struct rxe_qp *qp, const struct rc_answer *answer)
 	resp->rkey = answer->rkey;
 	resp->va = answer->va;
 	resp->len = answer->len;
-	reply->head = reply->tail;
+	reply->head = reply->tail = 0;
 	reply->num_new = 0;
 	reply->num_flushes = 0;
 	rc_reply_nak(reply, RC_FAULT_KEY, psn);

@@ -5,6 +5,7 @@
 #ifndef RXE_EMU_RC_RESPONDER_REPLY_H
 #define RXE_EMU_RC_RESPONDER_REPLY_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,18 +36,21 @@ enum rc_answer_kind {
 struct rc_answer {
 	enum rc_answer_kind kind;
 	bool is_duplicate; /* answers a duplicate request */
-	uint32_t psn;	   /* of its first packet */
-	uint32_t packets;  /* of the whole response */
+	/* FLUSH: nothing is left but to send the response. */
+	bool is_carried_out;
+	struct feth feth; /* FLUSH */
+	uint32_t psn;	  /* of its first packet */
+	uint32_t packets; /* of the whole response */
 	uint32_t sent;
 	uint32_t msn;
 	uint32_t pd, rkey, len; /* READ, FLUSH */
 	uint64_t va;
-	struct feth feth; /* FLUSH */
-	/* FLUSH: nothing is left but to send the response. */
-	bool is_carried_out;
-	uint64_t ticket; /* FLUSH: what the host has begun; 0: nothing */
-	uint64_t orig;	 /* atomic: the value before it */
+	union {
+		uint64_t ticket; /* FLUSH: what the host has begun; 0: nothing */
+		uint64_t orig;	 /* atomic: the value before it */
+	};
 };
+static_assert(sizeof(struct rc_answer) == 56, "a ring of them is most of a queue pair");
 
 enum rc_pending {
 	RC_PENDING_NONE,
@@ -55,7 +59,9 @@ enum rc_pending {
 };
 
 struct rc_reply {
-	uint32_t head, tail;  /* of answer, free-running */
+	/* Of answer, free-running from 0, where they return when the ring is empty: its pages are
+	 * touched as far as it was filled. */
+	uint32_t head, tail;
 	uint32_t num_new;     /* responses in the ring to new requests other than FLUSHes */
 	uint32_t num_flushes; /* to new FLUSHes */
 	enum rc_pending pending;
@@ -81,7 +87,7 @@ struct rc_reply {
 	uint16_t piggybacks;
 	/* piggybacks needed before the next delay; doubles with each delay in vain. */
 	uint16_t threshold;
-	/* Last, so that a reset leaves it alone. */
+	/* Last: not initialized. */
 	struct rc_answer answer[RC_MAX_ANSWERS];
 };
 

@@ -90,6 +90,7 @@ static struct icrc_flow other_path(const struct rxe_qp *qp)
 	return migration->is_loaded ? migration->alt : (struct icrc_flow){ .src_port = 0 };
 }
 
+/* record: of the engine's table. */
 static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *record,
 			 const struct rxe_qp *qp)
 {
@@ -113,10 +114,7 @@ static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *
 	record->hop_limit = qp->attr.av.hop_limit;
 	record->is_xrc = qp->type == RXE_QPT_XRC_RECV;
 	record->is_armed = !rxe_qp_mig_req(qp);
-	if (qp->rc.replay.count)
-		record->replay = qp->rc.replay;
-	else
-		record->replay.count = 0;
+	rc_replay_copy(rxe_time_wait_replay(engine->cfg.time_wait, record), &qp->rc.replay);
 	atomic_store_explicit(&record->qpn, qp->qpn, memory_order_release);
 }
 
@@ -274,10 +272,20 @@ static struct rxe_time_wait_answer ack_of(const struct rxe_time_wait *record)
 	};
 }
 
+/* Whether the record's queue pair had executed the request. */
+static bool find_result(struct rxe_time_wait_table *table, uint32_t place, enum rc_replay_kind kind,
+			uint32_t psn, uint64_t *ret_orig)
+{
+	struct rc_replay replay;
+
+	memcpy(&replay, rxe_time_wait_replay(table, &table->at[place]), sizeof(replay));
+	return rc_replay_find(&replay, kind, psn, ret_orig);
+}
+
 bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *packet,
 			 const struct wire_arrival *arrival)
 {
-	const struct rxe_time_wait_table *table = engine->cfg.time_wait;
+	struct rxe_time_wait_table *table = engine->cfg.time_wait;
 	uint32_t place = table ? find(table, packet->bth.dest_qpn) : RXE_MAX_TIME_WAIT;
 	struct rxe_time_wait_answer answer;
 	struct rxe_time_wait record;
@@ -299,7 +307,7 @@ bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *pa
 
 		answer.op = kind == RC_REPLAY_ATOMIC ? OP_ATOMIC_ACK : OP_READ_RESP_ONLY;
 		answer.psn = packet->bth.psn;
-		if (!rc_replay_find(&record.replay, kind, answer.psn, &answer.orig))
+		if (!find_result(table, place, kind, answer.psn, &answer.orig))
 			return false;
 	}
 	engine->cfg.counters->duplicate_request++;
@@ -326,8 +334,12 @@ static void adopt(struct rxe_engine *engine, const struct rxe_time_wait *delayed
 	memcpy(&record, place < RXE_MAX_TIME_WAIT ? &table->at[place] : delayed, sizeof(record));
 	if (!may_send(engine, &record))
 		return;
-	if (place == RXE_MAX_TIME_WAIT)
-		memcpy(&table->at[newest_place(table)], &record, sizeof(record));
+	if (place == RXE_MAX_TIME_WAIT) {
+		place = newest_place(table);
+		memcpy(rxe_time_wait_replay(table, &table->at[place]),
+		       rxe_time_wait_replay(table, delayed), sizeof(struct rc_replay));
+		memcpy(&table->at[place], &record, sizeof(record));
+	}
 	ack = ack_of(&record);
 	push(&engine->time_wait, &ack);
 }

@@ -16,6 +16,7 @@
 #ifndef RXE_EMU_RC_TIME_WAIT_H
 #define RXE_EMU_RC_TIME_WAIT_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,7 +33,7 @@ struct wire_train;
 
 #define RXE_MAX_TIME_WAIT     256 /* records of one slot; the newest replace the oldest */
 #define RXE_MAX_DELAYED_ACKS  8	  /* ACKs of one slot delayed at a time; others are sent at once */
-#define RXE_TIME_WAIT_ANSWERS 32  /* answers waiting to be sent; further ones are dropped */
+#define RXE_TIME_WAIT_ANSWERS 128 /* answers waiting to be sent; further ones are dropped */
 #define RXE_TIME_WAIT_MIN_NS  1000000000ull
 #define RXE_TIME_WAIT_MAX_NS  30000000000ull
 
@@ -49,14 +50,17 @@ struct rxe_time_wait {
 	uint8_t traffic_class, hop_limit;
 	uint8_t is_xrc;
 	uint8_t is_armed; /* its packets had no MigReq */
-	struct rc_replay replay;
 };
+static_assert(sizeof(struct rxe_time_wait) == 96, "shared memory layout");
 
 struct rxe_time_wait_table {
 	_Atomic uint32_t count; /* free-running */
 	struct rxe_time_wait at[RXE_MAX_TIME_WAIT];
 	/* Queue pairs that exist and delay an ACK whose completion may be visible. */
 	struct rxe_time_wait delayed[RXE_MAX_DELAYED_ACKS];
+	/* Results of each record's queue pair, those of at[] first. They are apart from the
+	 * records, because few queue pairs have any: see rxe_time_wait_replay(). */
+	struct rc_replay replay[RXE_MAX_TIME_WAIT + RXE_MAX_DELAYED_ACKS];
 };
 
 /* The engine's own view of the table's delayed records: bit i stands for delayed[i]. */
@@ -80,6 +84,16 @@ struct rxe_time_wait_answers {
 	struct rxe_time_wait_answer at[RXE_TIME_WAIT_ANSWERS];
 	uint32_t head, tail; /* free-running */
 };
+
+/* The results that belong to a record of the table. */
+static inline struct rc_replay *rxe_time_wait_replay(struct rxe_time_wait_table *table,
+						     const struct rxe_time_wait *record)
+{
+	const bool is_delayed = record >= table->delayed;
+
+	return &table->replay[is_delayed ? RXE_MAX_TIME_WAIT + (record - table->delayed)
+					 : record - table->at];
+}
 
 /* Records a queue pair that is being destroyed, or whose process exits, if it has received
  * anything. engine->now_ns must be current. */

@@ -123,6 +123,8 @@ void control_slot_record(struct take *take, bool is_delayed)
 	struct ctl_slot *slot = take_slot(take);
 	const uint8_t flags = take_u8(take), place = take_u8(take), ages = take_u8(take);
 	const bool is_wild = flags & RECORD_WILD;
+	struct rxe_time_wait *to;
+	struct rc_replay replay = { 0 };
 	struct rxe_time_wait record = { .dest_qpn = take_number(take, 0x30000, is_wild),
 					.psn = take_number(take, BASE_PSN, is_wild),
 					.msn = take_number(take, 7, is_wild),
@@ -132,10 +134,10 @@ void control_slot_record(struct take *take, bool is_delayed)
 					.hop_limit = 64,
 					.is_xrc = flags & RECORD_XRC ? ages | 1 : 0 };
 
-	record.replay.count = take_number(take, 2, is_wild);
+	replay.count = take_number(take, 2, is_wild);
 	for (uint32_t i = 0; i < 4; i++) {
-		record.replay.saved[i].psn = take_number(take, BASE_PSN - 2, is_wild);
-		record.replay.saved[i].orig = 0x1122334455667788ull + i;
+		replay.saved[i].psn = take_number(take, BASE_PSN - 2, is_wild);
+		replay.saved[i].orig = 0x1122334455667788ull + i;
 	}
 	if (ages == 255)
 		record.until_ns = UINT64_MAX;
@@ -146,15 +148,16 @@ void control_slot_record(struct take *take, bool is_delayed)
 	if (!slot)
 		return;
 	atomic_store(&record.qpn, number_of(slot) << RXE_SLOT_SHIFT | place);
+	to = is_delayed ? &slot->time_wait.delayed[place % RXE_MAX_DELAYED_ACKS]
+			: &slot->time_wait.at[place % RXE_MAX_TIME_WAIT];
+	memcpy(rxe_time_wait_replay(&slot->time_wait, to), &replay, sizeof(replay));
+	memcpy(to, &record, sizeof(record));
 	if (is_delayed) {
-		memcpy(&slot->time_wait.delayed[place % RXE_MAX_DELAYED_ACKS], &record,
-		       sizeof(record));
 		/* Its ACK is sent to whom the process says, unasked. */
 		asked++;
 		is_any_peer |= flags & RECORD_DST;
 		return;
 	}
-	memcpy(&slot->time_wait.at[place % RXE_MAX_TIME_WAIT], &record, sizeof(record));
 	if (flags & RECORD_MANY)
 		atomic_store(&slot->time_wait.count, UINT32_MAX - place);
 	else if (atomic_load(&slot->time_wait.count) <= place)
@@ -225,8 +228,8 @@ void control_slot_packet(struct take *take)
 }
 
 /* Whether a record says this. */
-static bool is_from_record(const struct rxe_time_wait_table *table,
-			   const struct wire_packet *packet, const struct gid *dst)
+static bool is_from_record(struct rxe_time_wait_table *table, const struct wire_packet *packet,
+			   const struct gid *dst)
 {
 	for (uint32_t i = 0; i < RXE_MAX_TIME_WAIT; i++) {
 		const struct rxe_time_wait *record = &table->at[i];
@@ -236,7 +239,7 @@ static bool is_from_record(const struct rxe_time_wait_table *table,
 		    (record->dest_qpn & QPN_MASK) != packet->bth.dest_qpn)
 			continue;
 		if (packet->shape & SHAPE_ANSWERED) {
-			if (rc_replay_find(&record->replay,
+			if (rc_replay_find(rxe_time_wait_replay(table, record),
 					   packet->shape & SHAPE_ATOMIC ? RC_REPLAY_ATOMIC
 									: RC_REPLAY_EMPTY,
 					   packet->bth.psn, &orig) &&
@@ -261,7 +264,7 @@ static void look_at(const uint8_t *p, uint32_t len, const struct icrc_flow *flow
 
 int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n)
 {
-	const struct ctl_shared *shared = control_device()->shared;
+	struct ctl_shared *shared = control_device()->shared;
 	uint16_t ports[RXE_MAX_TX_PORTS];
 	const uint32_t num = link_tx_ports(link, ports, RXE_MAX_TX_PORTS);
 

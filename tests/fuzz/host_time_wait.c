@@ -138,14 +138,19 @@ static const struct host_atomic *find_atomic(const struct host_qp *q, uint32_t p
 void host_time_wait_spoil(struct host *host, struct take *take)
 {
 	const uint8_t which = take_u8(take);
-	uint8_t *p = (uint8_t *)&host->time_wait->at[which % HOST_QPS];
-	size_t at = take_u16(take) % sizeof(struct rxe_time_wait), n = take_u8(take) % 20;
+	struct rxe_time_wait *record = &host->time_wait->at[which % HOST_QPS];
+	struct rc_replay *replay = rxe_time_wait_replay(host->time_wait, record);
+	size_t at = take_u16(take) % (sizeof(*record) + sizeof(*replay)), n = take_u8(take) % 20;
 
 	/* One that is there, or any number of them. */
 	if (which & 0x80)
 		atomic_store(&host->time_wait->count, take_u32(take));
-	for (; n > 0 && at < sizeof(struct rxe_time_wait); n--, at++)
-		p[at] = take_u8(take);
+	for (; n > 0 && at < sizeof(*record) + sizeof(*replay); n--, at++) {
+		uint8_t *p = at < sizeof(*record) ? (uint8_t *)record + at
+						  : (uint8_t *)replay + (at - sizeof(*record));
+
+		*p = take_u8(take);
+	}
 	host->table_is_wild = true;
 	look_at_table(host);
 }

@@ -69,7 +69,7 @@ static struct node_qp_opts choose_opts(struct world *w, bool with_xrc)
 	opts.retry_cnt = dice(w, 6) ? 7 : (uint8_t)dice(w, 7);
 	opts.rnr_timer = (uint8_t)(1 + dice(w, 8));
 	opts.rnr_retry = dice(w, 6) ? 7 : (uint8_t)dice(w, 7);
-	opts.rd_atomic = (uint8_t)(1u << dice(w, 5));
+	opts.rd_atomic = (uint8_t)(1u << dice(w, 8));
 	opts.use_srq = dice(w, 5) == 0 && opts.type != RXE_QPT_XRC_SEND;
 	opts.xrcd = NODE_XRCD + (dice(w, 3) == 0);
 	opts.rearms = opts.type != RXE_QPT_UD && dice(w, 4) == 0;

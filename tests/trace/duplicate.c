@@ -159,24 +159,26 @@ END_TEST
 
 START_TEST(atomic_from_long_ago_is_not_known)
 {
-	/* Sixteen results are kept; a duplicate of an older atomic is dropped. */
+	/* A duplicate of an older atomic than the last RXE_MAX_RD_ATOMIC is dropped. */
+	struct node_qp_opts opts = world_opts();
 	uint32_t i;
 
-	connect_ends(NULL);
+	opts.depth = RXE_MAX_RD_ATOMIC + 1;
+	connect_ends(&opts);
 	set_word(y, 0, 0);
-	for (i = 0; i < 17; i++)
+	for (i = 0; i < RXE_MAX_RD_ATOMIC + 1; i++)
 		ADD(1, .from = READ_AT);
-	world_run(&w);
+	world_run_until(&w, 1000);
 	skip();
 	inject(a, OP_FETCH_ADD, 100, 0);
 	inject(a, OP_FETCH_ADD, 101, 0);
 	world_run(&w);
-	expect("   262.1 a > FETCH_ADD 100 ackreq\n"
-	       "   262.1 a > FETCH_ADD 101 ackreq\n"
-	       "   267.1 b   duplicate FETCH_ADD 100\n"
-	       "   267.1 b   duplicate FETCH_ADD 101\n"
-	       "   267.1 b > ATOMIC_ACK 101 orig 1\n");
-	ck_assert_uint_eq(y->atomics, 17);
+	expect("  1000.0 a > FETCH_ADD 100 ackreq\n"
+	       "  1000.0 a > FETCH_ADD 101 ackreq\n"
+	       "  1005.0 b   duplicate FETCH_ADD 100\n"
+	       "  1005.0 b   duplicate FETCH_ADD 101\n"
+	       "  1005.0 b > ATOMIC_ACK 101 orig 1\n");
+	ck_assert_uint_eq(y->atomics, RXE_MAX_RD_ATOMIC + 1);
 }
 END_TEST
 
@@ -313,22 +315,23 @@ END_TEST
 
 START_TEST(read_from_long_ago_is_not_known)
 {
-	/* Thirty-two READs are remembered. */
+	struct node_qp_opts opts = world_opts();
 	uint32_t i;
 
-	connect_ends(NULL);
-	for (i = 0; i < 33; i++)
+	opts.depth = RC_RECENT_READS + 1;
+	connect_ends(&opts);
+	for (i = 0; i < RC_RECENT_READS + 1; i++)
 		READ(8, .from = READ_AT);
-	world_run(&w);
+	world_run_until(&w, 1000);
 	skip();
 	inject_read(100, y->base, y->key, 8);
 	inject_read(101, y->base, y->key, 8);
 	world_run(&w);
-	expect("   262.1 a > READ_REQUEST 100 len 8\n"
-	       "   262.1 a > READ_REQUEST 101 len 8\n"
-	       "   267.1 b   duplicate READ_REQUEST 100\n"
-	       "   267.1 b   duplicate READ_REQUEST 101\n"
-	       "   267.1 b > READ_RESP_ONLY 101 len 8\n");
+	expect("  1000.0 a > READ_REQUEST 100 len 8\n"
+	       "  1000.0 a > READ_REQUEST 101 len 8\n"
+	       "  1005.0 b   duplicate READ_REQUEST 100\n"
+	       "  1005.0 b   duplicate READ_REQUEST 101\n"
+	       "  1005.0 b > READ_RESP_ONLY 101 len 8\n");
 }
 END_TEST
 

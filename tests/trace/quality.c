@@ -192,14 +192,16 @@ END_TEST
  * lost. */
 START_TEST(a_flood_of_duplicate_reads_is_bounded)
 {
+	struct node_qp_opts opts = world_opts();
 	uint32_t i;
 
-	connect_ends(NULL);
-	for (i = 0; i < 40; i++)
+	opts.depth = RC_RECENT_READS;
+	connect_ends(&opts);
+	for (i = 0; i < RC_RECENT_READS; i++)
 		READ(8, .from = READ_AT);
 	world_run(&w);
 	skip();
-	for (i = 0; i < 40; i++)
+	for (i = 0; i < RC_RECENT_READS; i++)
 		inject(a, OP_READ_REQUEST, 100 + i, 8);
 	w.trains = w.sent = 0;
 	world_run(&w);

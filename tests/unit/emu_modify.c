@@ -302,8 +302,8 @@ START_TEST(values_out_of_range)
 	EDGE(RXE_QPS_RTR, path_mtu, 2048);
 	VALUE(RXE_QPS_RTR, DQPN, dest_qp_num, 1u << 24);
 	VALUE(RXE_QPS_RTR, RQPSN, rq_psn, 1u << 24);
-	VALUE(RXE_QPS_RTR, DRDA, max_dest_rd_atomic, 17);
-	EDGE(RXE_QPS_RTR, max_dest_rd_atomic, 16);
+	VALUE(RXE_QPS_RTR, DRDA, max_dest_rd_atomic, RXE_MAX_RD_ATOMIC + 1);
+	EDGE(RXE_QPS_RTR, max_dest_rd_atomic, RXE_MAX_RD_ATOMIC);
 	VALUE(RXE_QPS_RTR, RNRT, min_rnr_timer, 32);
 	EDGE(RXE_QPS_RTR, min_rnr_timer, 31);
 	VALUE(RXE_QPS_RTS, SQPSN, sq_psn, 1u << 24);
@@ -312,7 +312,7 @@ START_TEST(values_out_of_range)
 	EDGE(RXE_QPS_RTS, timeout, 31);
 	VALUE(RXE_QPS_RTS, RTY, retry_cnt, 8);
 	VALUE(RXE_QPS_RTS, RNR, rnr_retry, 8);
-	VALUE(RXE_QPS_RTS, RDA, max_rd_atomic, 17);
+	VALUE(RXE_QPS_RTS, RDA, max_rd_atomic, RXE_MAX_RD_ATOMIC + 1);
 }
 END_TEST
 

@@ -260,7 +260,7 @@ static void expect_no_ack_lost(const struct qp_set *set)
 	ck_assert(gid_equal(&record->src, &end->engine.cfg.gids[0]));
 	ck_assert(gid_equal(&record->dst, &set->qp.flow.dst));
 	ck_assert_uint_ge(record->until_ns, RXE_TIME_WAIT_MIN_NS);
-	ck_assert_uint_eq(record->replay.count, 0);
+	ck_assert_uint_eq(rxe_time_wait_replay(&memory->table, record)->count, 0);
 }
 
 /* Checks after each instruction of the process. False: tracing is forbidden here. */

@@ -73,7 +73,8 @@ static uint32_t write_record(struct rxe_time_wait *record, uint32_t place)
 	record->src = device_gid;
 	record->dst = peer_gid;
 	record->hop_limit = 64;
-	rc_replay_save(&record->replay, RC_REPLAY_ATOMIC, 150, 4711);
+	rxe_time_wait_replay(table(), record)->count = 0;
+	rc_replay_save(rxe_time_wait_replay(table(), record), RC_REPLAY_ATOMIC, 150, 4711);
 	atomic_store(&record->qpn, qpn);
 	return qpn;
 }
