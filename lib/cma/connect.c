@@ -11,11 +11,6 @@
 #define SIDR_TIMEOUT_NS	     4096000000ull
 #define FAILOVER_UNSUPPORTED 1 /* 12.7.19: the alternate path is not used */
 
-static uint8_t at_most(uint8_t value, uint8_t limit)
-{
-	return value < limit ? value : limit;
-}
-
 /* Behind the private data that the message has. False: more than the message holds. */
 static bool put_private(struct cm_msg *msg, const struct ctl_cm_conn *conn)
 {

@@ -17,7 +17,29 @@ static void take_private(struct ctl_cm_conn *conn, const struct cm_msg *msg, uin
 	memcpy(conn->private_data, msg->private_data + offset, conn->private_len);
 }
 
-/* The peer's depths are seen from its side: what it initiates, this side responds to. */
+/* READs and atomics that the peer asks for, within the device. The peer's depths are seen from its
+ * side: what it initiates, this side responds to. */
+static void take_depths(struct rdma_id *id, uint8_t its_resources, uint8_t its_depth)
+{
+	const struct rdma_device *device = &id->ids->device[id->device];
+
+	id->exchange.responder_resources = at_most(its_depth, device->max_responder_resources);
+	id->exchange.initiator_depth = at_most(its_resources, device->max_initiator_depth);
+}
+
+/* A peer may offer more than the REQ asked for, as perftest's server does: this side initiates no
+ * more than it asked for. It responds to all that the peer initiates: a request beyond
+ * responder_resources is fatal. A REQ that asked for none takes what the peer offers, as in Linux.
+ */
+static void agree_on_depths(struct rdma_id *id, const struct cm_rep *rep)
+{
+	const uint8_t asked = id->exchange.initiator_depth;
+
+	take_depths(id, rep->responder_resources, rep->initiator_depth);
+	if (asked)
+		id->exchange.initiator_depth = at_most(id->exchange.initiator_depth, asked);
+}
+
 static void rep_received(struct rdma_id *id, const struct cm_msg *msg)
 {
 	const struct cm_rep *rep = &msg->u.rep;
@@ -37,8 +59,7 @@ static void rep_received(struct rdma_id *id, const struct cm_msg *msg)
 	exchange->peer_known = true;
 	exchange->remote_qpn = rep->local_qpn;
 	exchange->sq_psn = rep->starting_psn;
-	exchange->responder_resources = rep->initiator_depth;
-	exchange->initiator_depth = rep->responder_resources;
+	agree_on_depths(id, rep);
 	exchange->rnr_retry_count = rep->rnr_retry_count;
 	if (!id->has_ack_timeout)
 		exchange->ack_timeout = cm_ack_timeout(rep->target_ack_delay, RDMA_ROUND_TRIP);
@@ -155,12 +176,11 @@ static void keep_req(struct rdma_id *id, const struct cm_req *req, const struct 
 		.remote_qpn = req->local_qpn,
 		.sq_psn = req->starting_psn,
 		.mtu = id->path_mtu,
-		.responder_resources = req->initiator_depth,
-		.initiator_depth = req->responder_resources,
 		.retry_count = req->retry_count,
 		.rnr_retry_count = req->rnr_retry_count,
 		.ack_timeout = req->primary.ack_timeout,
 	};
+	take_depths(id, req->responder_resources, req->initiator_depth);
 }
 
 static struct rdma_id *new_id(struct rdma_id *listener, const struct cm_event *event,

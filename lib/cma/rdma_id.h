@@ -26,6 +26,8 @@ struct rdma_device {
 	struct gid gid;
 	uint64_t node_guid; /* big-endian, as verbs has it */
 	uint8_t mtu;	    /* enum ibv_mtu: the port's */
+	/* READs and atomics of one queue pair, at most. */
+	uint8_t max_responder_resources, max_initiator_depth;
 	/* True: the device has routes of its own (an Ethernet or memory link); the host's do not
 	 * matter. */
 	bool own_routes;

@@ -202,6 +202,8 @@ int cm_open(struct instance *instance)
 			.gid = device->gid,
 			.node_guid = device->node_guid,
 			.mtu = mtu_code(device->max_mtu),
+			.max_responder_resources = (uint8_t)instance->profile.max_qp_rd_atom,
+			.max_initiator_depth = (uint8_t)instance->profile.max_qp_init_rd_atom,
 			.own_routes = device->link != CTL_LINK_UDP,
 		};
 

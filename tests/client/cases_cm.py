@@ -6,9 +6,11 @@ import os
 import random
 import re
 import signal
+import tempfile
 
 from cases_faults import add, fired
 from cases_perftest import ROW, TROUBLE
+from cases_profile import write
 from cases_rdmacm import join, need_library
 from cases_veth import device, over_links
 from instance import Instance, free_port
@@ -286,7 +288,24 @@ def nobody_there(build):
                     raise Failure(f"a route without a gateway:\n{text}")
 
 
+def more_reads(build):
+    """A server that answers with its device's maximum, as perftest's does: a client whose device has less reads as it can."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "cm_reads") as here, \
+            Instance(build, "cm_reads_few", profile=write(folder, "max_qp_rd_atom=4\nmax_qp_init_rd_atom=3\n")) as there:
+        need_library(here)
+        words = ["ib_read_bw", "-R", "-F", "-x", "0", "-n", "300", "-p", str(free_port())]
+        server = here.start(words, title="ib_read_bw (server)")
+        server.wait_until(lambda: listeners(here), "listener")
+        client = there.start([*words, "-o", "3", here.address], title="ib_read_bw (client)")
+        for one in (client, server):
+            if one.wait(60) != 0:
+                raise Failure(f"{one.title}: exit {one.process.returncode}")
+        if TROUBLE.search(client.text()) or not ROW.search(client.text()):
+            raise Failure(f"{client.title}: no result")
+
+
 CASES = {
+    "cm_more_reads": more_reads,
     "cm_veth": functools.partial(across, v6=False),
     "cm_veth_ipv6": functools.partial(across, v6=True),
     "cm_veth_programs": functools.partial(programs_across, v6=False),

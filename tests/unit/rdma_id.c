@@ -356,23 +356,6 @@ START_TEST(unsound_requests)
 }
 END_TEST
 
-/* Beyond the backlog a request is dropped, and the active side sends it again. */
-START_TEST(backlog)
-{
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
-
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	b.unread = 4;
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
-	deliver();
-	expect("     0 a > REQ port 7174\n");
-	b.unread = 3;
-	pass_ms(10000);
-	expect("  6442 a > REQ port 7174\n"
-	       "  6442 b CONNECT_REQUEST of 20\n");
-}
-END_TEST
-
 /* The program takes its time: a repeated REQ is answered by an MRA. */
 START_TEST(slow_program)
 {
@@ -643,7 +626,6 @@ int main(void)
 	tcase_add_test(tc, endpoints_of_a_connection);
 	tcase_add_test(tc, path_mtu);
 	tcase_add_test(tc, unsound_requests);
-	tcase_add_test(tc, backlog);
 	tcase_add_test(tc, slow_program);
 	tcase_add_test(tc, unreachable);
 	tcase_add_test(tc, ids_of_a_dead_program);

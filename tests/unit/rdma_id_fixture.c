@@ -173,8 +173,16 @@ static void open_side(struct side *side, char name, const char *v4, const char *
 {
 	const struct rdma_ids_cfg cfg = { .ops = &ops, .host = side, .max_ids = 100 };
 	const struct rdma_device devices[] = {
-		{ .gid = gid_of(v4), .node_guid = 0x1100 + (uint64_t)name, .mtu = IBV_MTU_4096 },
-		{ .gid = gid_of(v6), .node_guid = 0x2200 + (uint64_t)name, .mtu = IBV_MTU_1024 },
+		{ .gid = gid_of(v4),
+		  .node_guid = 0x1100 + (uint64_t)name,
+		  .mtu = IBV_MTU_4096,
+		  .max_responder_resources = FIXTURE_MAX_READS,
+		  .max_initiator_depth = FIXTURE_MAX_READS },
+		{ .gid = gid_of(v6),
+		  .node_guid = 0x2200 + (uint64_t)name,
+		  .mtu = IBV_MTU_1024,
+		  .max_responder_resources = FIXTURE_MAX_READS,
+		  .max_initiator_depth = FIXTURE_MAX_READS },
 	};
 
 	*side = (struct side){ .name = name, .route_src = gid_of(v4) };

@@ -24,6 +24,8 @@ struct side {
 /* Each side has a device 0: a at 10.0.0.1, b at 10.0.0.2; and a device 1: a at fd00::1, b at
  * fd00::2. */
 extern struct side a, b;
+/* READs and atomics that the devices have. */
+#define FIXTURE_MAX_READS 16
 extern uint64_t now_ns;
 
 void fixture_setup(void);
