@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the files of this room share: the tables of ids, and the steps that several exchanges have
  * in common. The order of calls is one way: cm.c hands a message to the file of its exchange
- * (connect.c, disconnect.c, sidr.c), which uses id.c and retry.c. connect.c refuses through
- * disconnect.c. */
+ * (connect.c, disconnect.c, sidr.c), which uses id.c, listen.c and retry.c. connect.c refuses
+ * through disconnect.c. */
 #ifndef RXE_CM_ID_H
 #define RXE_CM_ID_H
 
@@ -42,7 +42,7 @@ struct cm_id {
 	uint32_t device;
 	bool has_addr;
 	struct gid addr;
-	struct cm_id *prev_listener, *next_listener;
+	struct cm_id *prev_listener, *next_listener; /* of the service */
 
 	/* Exchanges */
 	struct cm_path path;
@@ -72,13 +72,20 @@ struct cm_id {
 
 #define CM_NO_TIMER UINT32_MAX
 
+/* A service ID that is listened for. */
+struct cm_service {
+	uint64_t service_id;
+	struct cm_id *listeners; /* one at least; none overlap */
+	UT_hash_handle hh;
+};
+
 struct cm {
 	struct cm_cfg cfg;
 	struct cm_id *ids;
 	uint32_t num_ids;
 	uint32_t tid_high; /* of our transaction IDs; the rest is the communication ID */
 	struct cm_id *by_comm_id, *by_remote, *by_remote_qp, *by_request;
-	struct cm_id *listeners;
+	struct cm_service *services;
 	struct cm_id **timers; /* a heap by deadline, the earliest first */
 	uint32_t num_timers, max_timers;
 };
@@ -106,8 +113,6 @@ void cm_id_settle(struct cm_id *id);
 /* Reports a request for a new exchange; id is new. */
 void cm_id_report_request(struct cm_id *id, struct cm_id *listener, enum cm_event_type type,
 			  const struct cm_path *path, const struct cm_msg *msg);
-struct cm_id *cm_listen_find(const struct cm *cm, uint64_t service_id, const struct cm_path *path);
-void cm_listen_end(struct cm_id *id);
 
 /* The state as it was before an MRA was sent or received: the same messages are due. */
 static inline enum cm_state cm_state_without_mra(enum cm_state state)
@@ -120,6 +125,10 @@ static inline enum cm_state cm_state_without_mra(enum cm_state state)
 		return CM_STATE_REQ_RCVD;
 	return state == CM_STATE_MRA_REP_RCVD ? CM_STATE_REP_SENT : state;
 }
+
+/* listen.c */
+struct cm_id *cm_listen_find(const struct cm *cm, uint64_t service_id, const struct cm_path *path);
+void cm_listen_end(struct cm_id *id);
 
 /* retry.c */
 bool cm_timer_reserve(struct cm *cm); /* a place in the heap for one id more */
