@@ -193,7 +193,7 @@ static struct rdma_id *new_id(struct rdma_id *listener, const struct cm_event *e
 	if (!id)
 		return NULL;
 	id->user.owner = listener->user.owner;
-	id->user.channel = listener->user.channel;
+	rdma_id_set_channel(id, listener->user.channel, listener->user.channel_ids);
 	id->user.request = UINT64_MAX;
 	id->local = endpoint_of(header, &header->dst, listener->local.port);
 	id->remote = endpoint_of(header, &header->src, header->src_port);

@@ -65,8 +65,21 @@ static void forget_memberships(struct rdma_id *id)
 	}
 }
 
+void rdma_id_set_channel(struct rdma_id *id, void *channel, uint32_t *count)
+{
+	struct rdma_id_user *user = &id->user;
+
+	if (user->channel_ids)
+		--*user->channel_ids;
+	if (count)
+		++*count;
+	user->channel = channel;
+	user->channel_ids = count;
+}
+
 static void release(struct rdma_id *id)
 {
+	rdma_id_set_channel(id, NULL, NULL);
 	rdma_port_release(id);
 	forget_memberships(id);
 	HASH_DEL(id->ids->by_handle, id);
@@ -166,6 +179,8 @@ int rdma_id_create(struct rdma_ids *ids, uint32_t port_space, uint32_t qp_type,
 	if (!id)
 		return -ENOMEM;
 	id->user = *user;
+	id->user.channel_ids = NULL;
+	rdma_id_set_channel(id, user->channel, user->channel_ids);
 	*ret = id;
 	return 0;
 }

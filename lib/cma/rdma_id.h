@@ -37,9 +37,10 @@ struct rdma_device {
  * channel. */
 struct rdma_id_user {
 	void *owner, *channel;
-	uint64_t token;	 /* 0: events are dropped */
-	uint32_t events; /* put into the channel's socket */
-	uint32_t queued; /* events that wait for the socket */
+	uint32_t *channel_ids; /* counts the channel's ids; NULL: nothing does */
+	uint64_t token;	       /* 0: events are dropped */
+	uint32_t events;       /* put into the channel's socket */
+	uint32_t queued;       /* events that wait for the socket */
 	/* A listener: its requests that the program may not have read, the oldest first. */
 	struct rdma_id_user *requests;
 	uint32_t num_requests;
@@ -99,6 +100,8 @@ struct rdma_id *rdma_id_find(const struct rdma_ids *ids, uint32_t handle); /* NU
 struct rdma_id *rdma_id_next(const struct rdma_ids *ids, const struct rdma_id *id);
 uint32_t rdma_id_handle(const struct rdma_id *id);
 struct rdma_id_user *rdma_id_user(struct rdma_id *id);
+/* Moves an id to another channel. count: of that channel's ids, or NULL. */
+void rdma_id_set_channel(struct rdma_id *id, void *channel, uint32_t *count);
 
 int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr);
 int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,

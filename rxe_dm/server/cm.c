@@ -269,7 +269,7 @@ void cm_end_conn(struct conn *conn)
 	conn->cm_calls = NULL;
 	if (!conn->cm_channels)
 		return;
-	DL_FOREACH (conn->cm_channels, channel)
+	for (channel = conn->cm_channels; channel; channel = (struct cm_channel *)channel->hh.next)
 		cm_channel_clear(channel);
 	end_ids(conn);
 	while (conn->cm_channels)

@@ -11,6 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Running out of memory fails the addition, not the server. */
+#define HASH_NONFATAL_OOM 1
+/* uthash's default hash falls through the cases of a switch, which clang warns of. */
+#define HASH_FUNCTION(key, len, hash) HASH_OAT(key, len, hash)
+#include <uthash.h>
+
 #include "lib/cma/rdma_id.h"
 #include "lib/control/cm.h"
 #include "lib/inject/rule.h"
@@ -31,9 +37,10 @@ struct cm_queued {
 
 /* The server's end of an event channel. */
 struct cm_channel {
-	struct cm_channel *prev, *next; /* of the connection */
 	struct conn *conn;
 	uint32_t handle;
+	UT_hash_handle hh; /* of the connection, by handle */
+	uint32_t num_ids;
 	struct loop_source sock; /* in the loop while blocked */
 	bool paused;		 /* the library takes events back */
 	bool blocked;		 /* the socket is full */
@@ -67,9 +74,8 @@ void cm_end_conn(struct conn *conn);
 /* Takes over the descriptor. -EINVAL: not an end of a socket pair; -ENOMEM. */
 int cm_channel_open(struct conn *conn, int fd, struct cm_channel **ret);
 struct cm_channel *cm_channel_find(const struct conn *conn, uint32_t handle); /* NULL: none */
-/* No id uses it (cm_channel_in_use). */
+/* No id uses it: num_ids is 0. */
 void cm_channel_close(struct cm_channel *channel);
-bool cm_channel_in_use(const struct cm_channel *channel);
 /* Drops all waiting events: the process has exited. */
 void cm_channel_clear(struct cm_channel *channel);
 void cm_channel_pause(struct cm_channel *channel, bool paused);

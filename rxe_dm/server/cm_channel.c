@@ -173,7 +173,11 @@ int cm_channel_open(struct conn *conn, int fd, struct cm_channel **ret)
 	channel->conn = conn;
 	channel->handle = ++conn->last_cm_channel;
 	channel->sock = (struct loop_source){ .fd = fd, .ready = sock_ready };
-	DL_APPEND(conn->cm_channels, channel);
+	HASH_ADD(hh, conn->cm_channels, handle, sizeof(channel->handle), channel);
+	if (!channel->hh.tbl) {
+		free(channel);
+		return -ENOMEM;
+	}
 	*ret = channel;
 	return 0;
 }
@@ -182,23 +186,8 @@ struct cm_channel *cm_channel_find(const struct conn *conn, uint32_t handle)
 {
 	struct cm_channel *channel;
 
-	DL_FOREACH (conn->cm_channels, channel) {
-		if (channel->handle == handle)
-			return channel;
-	}
-	return NULL;
-}
-
-bool cm_channel_in_use(const struct cm_channel *channel)
-{
-	const struct rdma_ids *ids = channel->conn->instance->cm;
-	struct rdma_id *id = NULL;
-
-	while ((id = rdma_id_next(ids, id))) {
-		if (rdma_id_user(id)->channel == channel)
-			return true;
-	}
-	return false;
+	HASH_FIND(hh, conn->cm_channels, &handle, sizeof(handle), channel);
+	return channel;
 }
 
 void cm_channel_clear(struct cm_channel *channel)
@@ -212,7 +201,7 @@ void cm_channel_close(struct cm_channel *channel)
 	block(channel, false);
 	cm_channel_clear(channel);
 	close(channel->sock.fd);
-	DL_DELETE(channel->conn->cm_channels, channel);
+	HASH_DELETE(hh, channel->conn->cm_channels, channel);
 	free(channel);
 }
 
@@ -229,7 +218,7 @@ void cm_channel_pause(struct cm_channel *channel, bool paused)
 static void move_id(struct rdma_id *id, struct cm_channel *to)
 {
 	drop_request(rdma_id_user(id));
-	rdma_id_user(id)->channel = to;
+	rdma_id_set_channel(id, to, &to->num_ids);
 	rdma_id_user(id)->request = 0;
 }
 

@@ -31,7 +31,7 @@ static int destroy_channel(struct cm_channel *channel)
 {
 	if (!channel)
 		return -ENOENT;
-	if (cm_channel_in_use(channel))
+	if (channel->num_ids)
 		return -EBUSY;
 	cm_channel_close(channel);
 	return 0;
@@ -54,15 +54,17 @@ static int pause_channel(struct call *call, bool paused)
 static int create_id(struct call *call)
 {
 	const struct ctl_msg_cm *req = &call->req.cm;
+	struct cm_channel *channel = channel_of(call);
 	const struct rdma_id_user user = {
 		.owner = call->conn,
-		.channel = channel_of(call),
+		.channel = channel,
+		.channel_ids = channel ? &channel->num_ids : NULL,
 		.token = req->token,
 	};
 	struct rdma_id *id;
 	int rc;
 
-	if (!user.channel)
+	if (!channel)
 		return -ENOENT;
 	rc = rdma_id_create(call->conn->instance->cm, req->port_space, req->qp_type, &user, &id);
 	if (rc == 0)

@@ -375,6 +375,51 @@ START_TEST(ids_of_others)
 }
 END_TEST
 
+static void ask_connect(uint32_t *ret_active)
+{
+	*ret_active = resolved(&client, RCM_PS_TCP);
+	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, *ret_active, 0), 0);
+}
+
+static void end_id(const struct user *user, uint32_t id)
+{
+	ck_assert_int_eq(ask(user, CTL_CM_DESTROY_ID, id), 0);
+}
+
+static void move_id(const struct user *user, uint32_t id, uint32_t channel)
+{
+	const struct ctl_msg_cm req = { .op = CTL_CM_MIGRATE, .id = id, .channel = channel };
+
+	ck_assert_int_eq(ctl_cm(user->client, &req, NULL), 0);
+}
+
+static int end_channel(const struct user *user)
+{
+	return ctl_cm_channel(user->client, CTL_CM_DESTROY_CHANNEL, user->channel);
+}
+
+/* A channel stays while it has ids: those made on it, of requests, and moved there. */
+START_TEST(channels_in_use)
+{
+	const uint32_t listening = listener(&server, RCM_PS_TCP, 2);
+	struct user other = server;
+	uint32_t active, passive;
+
+	ask_connect(&active);
+	passive = next_event(&server, RCM_EVENT_CONNECT_REQUEST).new_id;
+	open_channel(server.client, &other.channel, &other.fd);
+	move_id(&server, listening, other.channel);
+	ck_assert_int_eq(end_channel(&other), -EBUSY);
+	ck_assert_int_eq(end_channel(&server), -EBUSY);
+	end_id(&server, passive);
+	ck_assert_int_eq(end_channel(&server), 0);
+	ck_assert_int_eq(end_channel(&server), -ENOENT);
+	end_id(&server, listening);
+	ck_assert_int_eq(end_channel(&other), 0);
+	close(other.fd);
+}
+END_TEST
+
 /* While a channel is paused, its events wait; those of a destroyed id never come. */
 START_TEST(paused_channel)
 {
@@ -476,24 +521,6 @@ static void expect_backlog(uint32_t id, uint32_t unread, uint32_t dropped)
 	ck_assert_uint_eq(listed(&server, id).dropped, dropped);
 }
 
-static void ask_connect(uint32_t *ret_active)
-{
-	*ret_active = resolved(&client, RCM_PS_TCP);
-	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, *ret_active, 0), 0);
-}
-
-static void end_id(const struct user *user, uint32_t id)
-{
-	ck_assert_int_eq(ask(user, CTL_CM_DESTROY_ID, id), 0);
-}
-
-static void move_id(const struct user *user, uint32_t id, uint32_t channel)
-{
-	const struct ctl_msg_cm req = { .op = CTL_CM_MIGRATE, .id = id, .channel = channel };
-
-	ck_assert_int_eq(ctl_cm(user->client, &req, NULL), 0);
-}
-
 /* Beyond the backlog requests are dropped. What the program reads, and listeners that end or move
  * with unread requests, count as they should. */
 START_TEST(backlog_counts)
@@ -589,6 +616,7 @@ int main(void)
 	tcase_add_test(tc, death_of_a_listener);
 	tcase_add_test(tc, no_channel);
 	tcase_add_test(tc, ids_of_others);
+	tcase_add_test(tc, channels_in_use);
 	tcase_add_test(tc, paused_channel);
 	tcase_add_test(tc, migrated_id);
 	tcase_add_test(tc, full_channel);
