@@ -119,17 +119,51 @@ static bool receive(const struct rcm_channel *channel, struct ctl_cm_event *ret)
 	return recv(channel->base.fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);
 }
 
+/* The descriptor would be readable forever, since the server's end is closed: it becomes a socket
+ * that nothing ever arrives at. Without memory for that it stays as it is. */
+static void silence(struct rcm_channel *channel)
+{
+	const int flags = fcntl(channel->base.fd, F_GETFL);
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	(void)fcntl(fd, F_SETFL, flags);
+	descriptor_replace(channel->base.fd, fd);
+	atomic_store(&channel->is_silent, true);
+}
+
+/* The server has exited. False: another thread has silenced the channel meanwhile. Else *ret_err is
+ * 0 and the event DEVICE_REMOVAL of an id is claimed, or ENODEV. */
+static bool take_removal(struct rcm_channel *channel, struct rcm_claim *ret_claim, int *ret_err)
+{
+	bool is_new, is_left;
+	NO_CANCEL;
+
+	pthread_mutex_lock(&channel->lock);
+	is_new = !atomic_load(&channel->is_silent);
+	if (is_new) {
+		*ret_err = rcm_id_claim_removal(channel, ret_claim, &is_left) ? 0 : ENODEV;
+		if (*ret_err || !is_left)
+			silence(channel);
+	}
+	pthread_mutex_unlock(&channel->lock);
+	return is_new;
+}
+
 static int take_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
 		     struct rcm_claim *ret_claim)
 {
 	bool is_claimed = false;
 	int err;
 
-	do {
+	while (!is_claimed) {
 		err = wait_for_event(channel);
-		if (err == ENODEV && rcm_id_claim_removal(channel, ret_claim)) {
+		if (err == ENODEV) {
 			*ret = (struct ctl_cm_event){ .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
-			return 0;
+			if (take_removal(channel, ret_claim, &err))
+				return err;
+			continue;
 		}
 		if (err)
 			return err;
@@ -139,7 +173,7 @@ static int take_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
 		if (receive(channel, ret))
 			is_claimed = rcm_id_claim(ret, ret_claim);
 		pthread_mutex_unlock(&channel->lock);
-	} while (!is_claimed);
+	}
 	return 0;
 }
 

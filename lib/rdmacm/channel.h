@@ -29,7 +29,9 @@ struct rcm_channel {
 	_Atomic uint32_t holders;
 	_Atomic bool is_destroyed;
 	bool is_nonblocking; /* the descriptor was O_NONBLOCK when the channel was destroyed */
-	uint32_t forks;	     /* rcm_forks() when it was made */
+	/* The server has exited and the program has had the events of that: no other comes. */
+	_Atomic bool is_silent;
+	uint32_t forks; /* rcm_forks() when it was made */
 };
 
 /* Which unread events are meant: those of an id, or of one membership of it. */
@@ -40,8 +42,10 @@ struct rcm_wanted {
 
 struct rcm_channel *rcm_channel(struct rdma_event_channel *base);
 /* Takes the oldest event out and claims it for its id. Waits, unless the descriptor is
- * O_NONBLOCK: a cancellation point then. 0 or a positive errno: EAGAIN, EINTR, ENODEV (the
- * server has exited). */
+ * O_NONBLOCK: a cancellation point then. 0 or a positive errno: EAGAIN, EINTR.
+ *
+ * When the server has exited, each id of a device has the event DEVICE_REMOVAL. If other ids are
+ * left, or there was none, ENODEV follows once. From then on the channel is one without events. */
 int rcm_channel_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
 		     struct rcm_claim *ret_claim);
 /* Drops unread events; connection requests among them are rejected. The server must not send such

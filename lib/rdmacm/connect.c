@@ -4,10 +4,12 @@
  * calls wait. */
 #include "lib/rdmacm/id.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/rdmacm/channel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/server.h"
 
@@ -318,6 +320,8 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **ret)
 	if (!listen || !ret || !listener->sync)
 		return rcm_result(EINVAL);
 	rcm_id_drop_event(listener);
+	if (atomic_load(&rcm_channel(listen->channel)->is_silent))
+		return rcm_result(ENODEV);
 	if (rdma_get_cm_event(listen->channel, &event))
 		return -1;
 	err = check_request(event);

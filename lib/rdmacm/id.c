@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "emu/container_of.h"
 #include "lib/control/cancel.h"
@@ -13,6 +14,7 @@
 
 static pthread_mutex_t ids_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rcm_id *ids; /* by token */
+static struct rcm_id *not_removed;
 static _Atomic uint32_t forks;
 
 static_assert(offsetof(struct rcm_id, base) == 0, "NULL stays NULL");
@@ -41,7 +43,7 @@ static void in_child(void)
 	atomic_fetch_add(&forks, 1);
 	rcm_server_forked();
 	pthread_mutex_init(&ids_lock, NULL);
-	ids = NULL;
+	ids = not_removed = NULL;
 }
 
 __attribute__((constructor)) static void handle_fork(void)
@@ -54,6 +56,8 @@ static int add_id(struct rcm_id *id)
 {
 	pthread_mutex_lock(&ids_lock);
 	HASH_ADD(hh, ids, token, sizeof(id->token), id);
+	if (id->hh.tbl)
+		DL_APPEND(not_removed, id);
 	pthread_mutex_unlock(&ids_lock);
 	return id->hh.tbl ? 0 : ENOMEM;
 }
@@ -61,8 +65,11 @@ static int add_id(struct rcm_id *id)
 static void remove_id(struct rcm_id *id)
 {
 	pthread_mutex_lock(&ids_lock);
-	if (id->hh.tbl)
+	if (id->hh.tbl) {
 		HASH_DELETE(hh, ids, id);
+		if (!id->is_removed)
+			DL_DELETE(not_removed, id);
+	}
 	pthread_mutex_unlock(&ids_lock);
 }
 
@@ -87,16 +94,24 @@ bool rcm_id_claim(const struct ctl_cm_event *event, struct rcm_claim *ret)
 	return is_known;
 }
 
-bool rcm_id_claim_removal(const struct rcm_channel *channel, struct rcm_claim *ret)
+bool rcm_id_claim_removal(const struct rcm_channel *channel, struct rcm_claim *ret, bool *ret_left)
 {
-	struct rcm_id *id;
+	struct rcm_id *id = NULL, *other;
 
+	*ret_left = false;
 	pthread_mutex_lock(&ids_lock);
-	for (id = ids; id; id = id->hh.next) {
-		if (id->base.channel == &channel->base && id->device && !id->is_removed)
+	DL_FOREACH (not_removed, other) {
+		if (other->base.channel != &channel->base)
+			continue;
+		if (!id && other->device)
+			id = other;
+		else
+			*ret_left = true;
+		if (id && *ret_left)
 			break;
 	}
 	if (id) {
+		DL_DELETE(not_removed, id);
 		pthread_mutex_lock(&id->lock);
 		id->is_removed = true;
 		id->events.claimed++;

@@ -38,11 +38,12 @@ struct rcm_ece {
 struct rcm_id {
 	struct rdma_cm_id base;
 	UT_hash_handle hh;
+	struct rcm_id *prev, *next; /* ids that have not had DEVICE_REMOVAL */
 	uint64_t token;
 	uint32_t handle;	   /* the server's */
 	uint32_t forks;		   /* rcm_forks() when it was made */
 	bool sync;		   /* has a channel of its own: calls wait for their event */
-	bool is_removed;	   /* the program was told that the device is gone */
+	bool is_removed;	   /* the program has had DEVICE_REMOVAL */
 	bool is_failed;		   /* the connection failed here: later events of it are not told */
 	struct rcm_device *device; /* NULL: not bound to one */
 
@@ -93,9 +94,9 @@ uint32_t rcm_forks(void);
 uint64_t rcm_token(void);
 /* Counts an event for its id. False: its id has ended, drop the event. Under the channel's lock. */
 bool rcm_id_claim(const struct ctl_cm_event *event, struct rcm_claim *ret);
-/* The server of a channel has exited: claims the event DEVICE_REMOVAL for an id that has not had
- * it. False: all have. */
-bool rcm_id_claim_removal(const struct rcm_channel *channel, struct rcm_claim *ret);
+/* The server of a channel has exited: claims the event DEVICE_REMOVAL for an id of a device that
+ * has not had it. False: all have. *ret_left: other ids of the channel have not had it. */
+bool rcm_id_claim_removal(const struct rcm_channel *channel, struct rcm_claim *ret, bool *ret_left);
 /* Counts an event as acknowledged. */
 void rcm_id_ack(const struct rcm_claim *claim);
 /* Waits until all events of the id, or of one of its memberships, are acknowledged. */

@@ -142,6 +142,24 @@ def device_events(build):
             program.wait_until(lambda p=program: p.text().count("RDMA_CM_EVENT_DEVICE_REMOVAL") >= 3, "removed device")
 
 
+def sleeps(program):
+    with open(f"/proc/{program.pid}/stat", encoding="ascii", errors="replace") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] == "S"
+
+
+def server_stopped(build):
+    """rxe_dm stop under programs that read events forever: each id has one DEVICE_REMOVAL, then they wait."""
+    with Instance(build, "cm_stopped") as instance:
+        crowd = Crowd(instance)
+        server = crowd.serve()
+        client = crowd.hold(3)
+        crowd.established(client, 3)
+        instance.command("stop")
+        for program, ids in ((server, 4), (client, 3)):
+            program.wait_until(lambda p=program, n=ids: p.text().count("RDMA_CM_EVENT_DEVICE_REMOVAL") == n and sleeps(p),
+                               "removed device, and a program that waits")
+
+
 def nothing_left(instance):
     """What programs had has ended with them: ids, queue pairs, memory."""
     def empty():
@@ -306,6 +324,7 @@ def more_reads(build):
 
 CASES = {
     "cm_more_reads": more_reads,
+    "cm_server_stopped": server_stopped,
     "cm_veth": functools.partial(across, v6=False),
     "cm_veth_ipv6": functools.partial(across, v6=True),
     "cm_veth_programs": functools.partial(programs_across, v6=False),

@@ -131,8 +131,8 @@ static uint32_t dropped_by(const struct rdma_id *id)
 	return listed.dropped;
 }
 
-/* As in Linux: a program that reads nothing refuses nothing. The active side hears that it is
- * unreachable once its retries are used up, and the listener has seen them all. */
+/* As in Linux: a program that reads nothing refuses nothing. The active side gets UNREACHABLE
+ * once its retries are used up, and the listener has counted them all. */
 START_TEST(backlog_stays_full)
 {
 	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);

@@ -14,7 +14,9 @@
 
 #include "lib/control/client.h"
 #include "lib/control/cm.h"
+#include "lib/rdmacm/id.h"
 #include "lib/rdmacm/newer.h"
+#include "lib/rdmacm/server.h"
 #include "tests/suite.h"
 
 #define MAX 32
@@ -173,12 +175,18 @@ static void expect(struct rdma_event_channel *channel, const struct rdma_cm_id *
 	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
 }
 
-static void expect_nothing(struct rdma_event_channel *channel)
+static bool is_readable(const struct rdma_event_channel *channel)
 {
 	struct pollfd poll_fd = { .fd = channel->fd, .events = POLLIN };
+
+	return poll(&poll_fd, 1, 0) == 1;
+}
+
+static void expect_nothing(struct rdma_event_channel *channel)
+{
 	struct rdma_cm_event *event;
 
-	ck_assert_int_eq(poll(&poll_fd, 1, 0), 0);
+	ck_assert(!is_readable(channel));
 	ck_assert_int_eq(rdma_get_cm_event(channel, &event), -1);
 	ck_assert_int_eq(errno, EAGAIN);
 }
@@ -412,6 +420,7 @@ START_TEST(manager_dies)
 	expect(channel, id, 1);
 	ck_assert_int_eq(rdma_get_cm_event(channel, &event), -1); /* bound to no device */
 	ck_assert_int_eq(errno, ENODEV);
+	expect_nothing(channel);
 	ck_assert_int_eq(rdma_listen(id, 1), -1);
 	ck_assert_int_eq(errno, ENODEV);
 	end(id);
@@ -419,6 +428,88 @@ START_TEST(manager_dies)
 	manager.dead = false;
 	channel = channel_open(); /* of the next one */
 	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+static void bind_to_device(struct rdma_cm_id *id)
+{
+	static struct rcm_device device;
+
+	rcm_id(id)->device = &device;
+}
+
+static void expect_removal(struct rdma_event_channel *channel, const struct rdma_cm_id *id)
+{
+	struct rdma_cm_event *event;
+
+	ck_assert(is_readable(channel));
+	ck_assert_int_eq(rdma_get_cm_event(channel, &event), 0);
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	ck_assert_ptr_eq(event->id, id);
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+}
+
+/* Each id of a device has one event; then the channels are as those without events. */
+START_TEST(manager_dies_under_ids_of_a_device)
+{
+	struct rdma_event_channel *channels[] = { channel_open(), channel_open() };
+	struct rdma_cm_id *ids[4];
+
+	for (uint32_t i = 0; i < 4; i++) {
+		ids[i] = id_open(channels[i == 1]);
+		bind_to_device(ids[i]);
+	}
+	end(ids[2]);
+	manager.dead = true;
+	close(manager.ends[0]);
+	close(manager.ends[1]);
+	expect_removal(channels[0], ids[0]);
+	expect_removal(channels[0], ids[3]);
+	expect_nothing(channels[0]);
+	end(ids[0]);
+	expect_nothing(channels[0]);
+	expect_removal(channels[1], ids[1]);
+	expect_nothing(channels[1]);
+	end(ids[1]);
+	end(ids[3]);
+	rdma_destroy_event_channel(channels[0]);
+	rdma_destroy_event_channel(channels[1]);
+}
+END_TEST
+
+/* An id that waits for requests at all devices is on none: its program gets one error. */
+START_TEST(manager_dies_under_a_wildcard_listener)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *listener = id_open(channel), *bound = id_open(channel);
+	struct rdma_cm_event *event;
+
+	bind_to_device(bound);
+	manager.dead = true;
+	close(manager.ends[0]);
+	expect_removal(channel, bound);
+	ck_assert(is_readable(channel));
+	ck_assert_int_eq(rdma_get_cm_event(channel, &event), -1);
+	ck_assert_int_eq(errno, ENODEV);
+	expect_nothing(channel);
+	end(listener);
+	end(bound);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+/* Calls that wait do not wait for a manager that has died. */
+START_TEST(manager_dies_under_an_endpoint)
+{
+	struct rdma_cm_id *listener = id_open(NULL), *id;
+
+	manager.dead = true;
+	close(manager.ends[0]);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(rdma_get_request(listener, &id), -1);
+		ck_assert_int_eq(errno, ENODEV);
+	}
+	end(listener);
 }
 END_TEST
 
@@ -446,6 +537,9 @@ int main(void)
 		events_of_the_program,
 		addresses_by_event,
 		manager_dies,
+		manager_dies_under_ids_of_a_device,
+		manager_dies_under_a_wildcard_listener,
+		manager_dies_under_an_endpoint,
 		destroyed_under_a_reader,
 	};
 	Suite *suite = suite_create("rdmacm_channel");
