@@ -241,18 +241,14 @@ static bool accepts(const struct rdma_id *id, uint32_t device, const struct endp
 	return id->local.family == local->family && gid_equal(&id->local.address, &local->address);
 }
 
+/* At most one listener fits: check_port() keeps others from sharing the port. */
 struct rdma_id *rdma_port_match(const struct rdma_port *port, uint32_t device,
 				const struct endpoint *local)
 {
-	struct rdma_id *id, *wildcard = NULL;
+	struct rdma_id *id;
 
 	DL_FOREACH2(port->owners, id, port_next)
-	{
-		if (id->state != ID_LISTEN || !accepts(id, device, local))
-			continue;
-		if (!endpoint_is_any(&id->local))
-			return id;
-		wildcard = id;
-	}
-	return wildcard;
+	if (id->state == ID_LISTEN && accepts(id, device, local))
+		return id;
+	return NULL;
 }

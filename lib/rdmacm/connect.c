@@ -103,10 +103,7 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)
 	id->attr.mask = 0;
 	if (!err)
 		err = rcm_id_ask(id, &req, NULL);
-	if (err)
-		return rcm_result(err);
-	id->connect_len = 0;
-	return rcm_result(rcm_id_finish(id));
+	return rcm_result(err ? err : rcm_id_finish(id));
 }
 
 static int accept_request(struct rcm_id *id, const struct rdma_conn_param *param)

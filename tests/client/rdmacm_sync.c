@@ -167,6 +167,47 @@ START_TEST(endpoints)
 }
 END_TEST
 
+/* The request begins with the endpoint's data. */
+static void *refuse(void *arg)
+{
+	struct rdma_cm_id *id;
+
+	ck_assert_int_eq(rdma_get_request(arg, &id), 0);
+	ck_assert_uint_ge(id->event->param.conn.private_data_len, 8);
+	ck_assert_mem_eq(id->event->param.conn.private_data, "endpoint", 8);
+	ck_assert_mem_eq((const char *)id->event->param.conn.private_data + 8, "and mine", 8);
+	ck_assert_int_eq(rdma_reject(id, NULL, 0), 0);
+	rdma_destroy_ep(id);
+	return NULL;
+}
+
+/* They are sent once: an endpoint connects no second time. */
+START_TEST(connect_data)
+{
+	struct rdma_conn_param param = { .private_data = "and mine", .private_data_len = 8 };
+	struct rdma_cm_id *listener = endpoint(find("0", RAI_PASSIVE)), *id;
+	struct rdma_addrinfo *info;
+	pthread_t thread;
+	char service[8];
+
+	ck_assert_int_eq(rdma_listen(listener, 4), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, refuse, listener), 0);
+	snprintf(service, sizeof(service), "%u", ntohs(rdma_get_src_port(listener)));
+	info = find(service, 0);
+	info->ai_connect = strdup("endpoint");
+	info->ai_connect_len = 8;
+	id = endpoint(info);
+	ck_assert_int_eq(rdma_connect(id, &param), -1);
+	ck_assert_int_eq(errno, ECONNREFUSED);
+	pthread_join(thread, NULL);
+	ck_assert_int_eq(rdma_connect(id, &param), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert(!is_readable(listener->channel));
+	rdma_destroy_ep(id);
+	rdma_destroy_ep(listener);
+}
+END_TEST
+
 START_TEST(calls_that_wait_and_calls_that_do_not)
 {
 	struct rdma_event_channel *channel = channel_open();
@@ -320,6 +361,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, addresses);
 	tcase_add_test(tests, addresses_of_the_hints);
 	tcase_add_test(tests, endpoints);
+	tcase_add_test(tests, connect_data);
 	tcase_add_test(tests, calls_that_wait_and_calls_that_do_not);
 	tcase_add_test(tests, devices);
 	tcase_add_test(tests, groups);

@@ -85,6 +85,27 @@ START_TEST(reuse_address)
 }
 END_TEST
 
+/* The permission of one of the two does not suffice, whichever comes first. */
+START_TEST(one_allows_reuse)
+{
+	const union ctl_cm_sockaddr any = address("0.0.0.0:7174");
+	const int on = 1;
+
+	for (int allows = 0; allows < 2; allows++) {
+		struct rdma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
+
+		ck_assert_int_eq(rdma_id_set_option(id[allows], RCM_OPTION_ID,
+						    RCM_OPTION_ID_REUSEADDR, &on, sizeof(on)),
+				 0);
+		ck_assert_int_eq(rdma_id_bind(id[0], &any), 0);
+		ck_assert_int_eq(rdma_id_bind(id[1], &any), -EADDRINUSE);
+		rdma_id_destroy(id[0], now_ns);
+		ck_assert_int_eq(rdma_id_bind(id[1], &any), 0);
+		rdma_id_destroy(id[1], now_ns);
+	}
+}
+END_TEST
+
 START_TEST(ephemeral_ports)
 {
 	const union ctl_cm_sockaddr any = address("0.0.0.0:0");
@@ -267,6 +288,7 @@ int main(void)
 	tcase_add_test(tc, bind_errors);
 	tcase_add_test(tc, addresses_share_a_port);
 	tcase_add_test(tc, reuse_address);
+	tcase_add_test(tc, one_allows_reuse);
 	tcase_add_test(tc, ephemeral_ports);
 	tcase_add_test(tc, neighbors);
 	tcase_add_test(tc, resolve_errors);
