@@ -1,39 +1,66 @@
 // SPDX-License-Identifier: MIT
 /* The file has one setting a line, "address=127.0.0.2", as the table of settings parses it. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/control/settings.h"
 
-#define STAYS "stays\n"
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
 
-/* An instance belongs to one user and one network namespace. */
-static void file_path(char ret[static 128], const char *instance)
+#define FOLDER	  "/dev/shm/"
+#define STAYS	  "stays\n"
+#define NAMESPACE "namespace"
+
+/* "rxe_dm-0-4026531840-default": an instance belongs to one user and one network namespace. */
+static void file_name(char ret[static 100], const char *instance)
 {
 	struct stat net = { 0 };
 
 	if (stat("/proc/self/ns/net", &net))
 		net.st_ino = 0;
-	snprintf(ret, 128, "/dev/shm/rxe_dm-%u-%llu-%.32s", (unsigned int)geteuid(),
+	snprintf(ret, 100, "rxe_dm-%u-%llu-%.32s", (unsigned int)geteuid(),
 		 (unsigned long long)net.st_ino, instance);
 }
 
-/* Any user may create a file of that name: one of another user is refused. */
-static FILE *open_file(const char *instance, int flags, const char *mode)
+/* Linux gives the inode of a namespace that has ended to the next one, and this number never again.
+ * 0: unknown, before Linux 5.14. */
+static unsigned long long namespace_cookie(void)
 {
-	char path[128];
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	if (fd < 0)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len))
+		cookie = 0;
+	close(fd);
+	return cookie;
+}
+
+/* Any user may create a file of that name, or a link to a file of this user: both are refused, and
+ * nothing in them changes. */
+static FILE *open_file(const char *name, int flags, const char *mode)
+{
+	char path[sizeof(FOLDER) + NAME_MAX];
 	struct stat st;
 	FILE *ret = NULL;
 	int fd;
 
-	file_path(path, instance);
+	snprintf(path, sizeof(path), FOLDER "%s", name);
 	fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    st.st_nlink == 1)
 		ret = fdopen(fd, mode);
 	if (fd >= 0 && !ret)
 		close(fd);
@@ -89,24 +116,73 @@ static void write_settings(FILE *f, const struct ctl_settings *settings)
 		fprintf(f, "faults=%s\n", settings->faults);
 }
 
-void ctl_saved_write(const struct ctl_settings *settings, bool stays)
+/* Whether a server of a namespace that has ended left the file. */
+static bool is_of_ended_namespace(const char *name, unsigned long long now)
 {
-	FILE *f = open_file(settings->instance, O_WRONLY | O_CREAT | O_TRUNC, "w");
+	unsigned long long then = now;
+	char line[64];
+	FILE *f = open_file(name, O_RDONLY, "r");
 
 	if (!f)
+		return false;
+	if (!fgets(line, sizeof(line), f) || sscanf(line, NAMESPACE "=%llu", &then) != 1)
+		then = now;
+	fclose(f);
+	return then != now && then != 0 && now != 0;
+}
+
+static void remove_file(const char *name)
+{
+	char path[sizeof(FOLDER) + NAME_MAX];
+
+	snprintf(path, sizeof(path), FOLDER "%s", name);
+	unlink(path); /* the sticky bit protects files of other users */
+}
+
+/* Removes what servers of ended namespaces left that had this one's inode. */
+static void sweep(void)
+{
+	const unsigned long long cookie = namespace_cookie();
+	const struct dirent *entry;
+	char prefix[100];
+	DIR *folder = opendir(FOLDER);
+
+	if (!folder)
 		return;
-	write_settings(f, settings);
-	if (stays)
-		fprintf(f, STAYS);
+	file_name(prefix, "");
+	while ((entry = readdir(folder))) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+		    is_of_ended_namespace(entry->d_name, cookie))
+			remove_file(entry->d_name);
+	}
+	closedir(folder);
+}
+
+void ctl_saved_write(const struct ctl_settings *settings, bool stays)
+{
+	char name[100];
+	FILE *f;
+
+	sweep();
+	file_name(name, settings->instance);
+	f = open_file(name, O_WRONLY | O_CREAT, "w");
+	if (!f)
+		return;
+	if (ftruncate(fileno(f), 0) == 0) {
+		fprintf(f, NAMESPACE "=%llu\n", namespace_cookie());
+		write_settings(f, settings);
+		if (stays)
+			fprintf(f, STAYS);
+	}
 	fclose(f);
 }
 
 void ctl_saved_remove(const char *instance)
 {
-	char path[128];
+	char name[100];
 
-	file_path(path, instance);
-	unlink(path); /* the sticky bit protects files of other users */
+	file_name(name, instance);
+	remove_file(name);
 }
 
 static bool is_given(const char *option)
@@ -133,13 +209,16 @@ static void take_line(struct ctl_settings *settings, char *line)
 
 bool ctl_saved_read(struct ctl_settings *settings, bool *ret_stays)
 {
-	char line[CTL_DEVICE_MAX * (CTL_GID_STR_MAX + 5) + 300];
+	char line[CTL_DEVICE_MAX * (CTL_GID_STR_MAX + 5) + 300], name[100];
 	FILE *f;
 
 	if (is_given("address") || is_given("link") || is_given("interface") ||
 	    is_given("gateway") || is_given("devices"))
 		return false;
-	f = open_file(settings->instance, O_RDONLY, "r");
+	file_name(name, settings->instance);
+	if (is_of_ended_namespace(name, namespace_cookie()))
+		return false;
+	f = open_file(name, O_RDONLY, "r");
 	if (!f)
 		return false;
 	settings->devices = 0; /* one for each saved address */
