@@ -372,10 +372,10 @@ bool memory_probe(const void *addr, size_t len, bool write)
 	if (madvise((void *)first, last - first + page,
 		    write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
 		return true;
-	if (errno != EINVAL)
+	if (errno == ENOMEM || errno == EFAULT || errno == EHWPOISON)
 		return false;
 
-	/* Linux before 5.14, or memory of a kind that cannot be populated. */
+	/* Linux before 5.14, memory of a kind that cannot be populated, or a system call filter. */
 	for (uintptr_t p = first; ok && p <= last; p += page)
 		ok = touch(p, write);
 	memory_turn_ends();

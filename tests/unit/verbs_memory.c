@@ -3,6 +3,8 @@
  * stay in effect. */
 #include <check.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -10,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "emu/host.h"
@@ -49,6 +53,37 @@ START_TEST(probe_finds_what_is_there)
 	ck_assert(!memory_probe((void *)0xdead000000000000, 4096, true));
 	ck_assert(!memory_probe((void *)0x7ffffffff000, 8192, false));
 	munmap(p, 3 * 4096);
+}
+END_TEST
+
+static void refuse_madvise(uint32_t error)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = 4, .filter = filter };
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* A filter of system calls (a container's, a sandbox's) has errors of its own. */
+START_TEST(madvise_is_refused)
+{
+	static const uint32_t errors[] = { EPERM, ENOSYS, EACCES };
+	uint8_t *p = pages(3);
+
+	refuse_madvise(errors[_i]);
+	ck_assert_int_eq(memory_admit(p, 2 * 4096, true), 0);
+	ck_assert_uint_eq(memory_absent(p, 2 * 4096), 0);
+	mprotect(p + 4096, 4096, PROT_READ);
+	ck_assert_int_eq(memory_admit(p, 2 * 4096, true), EFAULT);
+	ck_assert_int_eq(memory_admit(p, 2 * 4096, false), 0);
+	munmap(p + 8192, 4096);
+	ck_assert_int_eq(memory_admit(p, 3 * 4096, false), EFAULT);
 }
 END_TEST
 
@@ -404,6 +439,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, probe_finds_what_is_there);
+	tcase_add_loop_test(tcase, madvise_is_refused, 0, 3);
 	tcase_add_test(tcase, pages_that_are_not_present);
 	tcase_add_test(tcase, more_than_there_is);
 	tcase_add_test(tcase, copy_survives_unmapped_memory);
