@@ -43,6 +43,14 @@ static void find_preloaded(const char *folders, char ret[static PATH_MAX])
 	snprintf(ret, PATH_MAX, PRELOADED);
 }
 
+static const char *reason(int rc)
+{
+	return rc == -EEXIST ? "another user or server has a file of the name there; 'ls -ld "
+			       "/dev/shm/rxe_dm.sysfs-* /tmp/rxe_dm.sysfs-*' shows it, --instance "
+			       "chooses another name"
+			     : strerror(-rc);
+}
+
 /* False: explained. */
 static bool ask(struct ctl_client *client, char ret[static CTL_SYSFS_PATH_MAX])
 {
@@ -53,7 +61,7 @@ static bool ask(struct ctl_client *client, char ret[static CTL_SYSFS_PATH_MAX])
 		ctl_log(CTL_LOG_WARNING,
 			"the device server cannot make files in /dev/shm or /tmp (%s): the program "
 			"finds the device by libibverbs, but not in /sys/class/infiniband",
-			strerror(-rc));
+			reason(rc));
 		return false;
 	}
 	snprintf(ret, CTL_SYSFS_PATH_MAX, "%s", call.reply.sysfs.path);

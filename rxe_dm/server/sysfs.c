@@ -146,36 +146,49 @@ static void make_host(int root, bool *ok, const char *tree)
 	}
 }
 
-/* False: the folder cannot be made there. */
-static bool make_tree(struct sysfs *sysfs, const char *folder)
+/* 0 or a negative errno: the folder cannot be made there. */
+static int make_tree(struct sysfs *sysfs, const char *folder)
 {
 	struct instance *instance = sysfs->instance;
 	bool ok = true;
+	int rc;
 
 	make_path(sysfs->path, folder, instance->settings.instance);
 	sysfs->root = sysfs_make_root(sysfs->path);
 	if (sysfs->root < 0)
-		return false;
+		return sysfs->root;
 	make_classes(sysfs->root, &ok);
 	for (uint32_t i = 0; i < instance->num_devices; i++)
 		sysfs_make_device(sysfs->root, &ok, &instance->devices[i], &sysfs->held[i]);
+	rc = ok ? 0 : -errno;
 	make_host(sysfs->root, &ok, sysfs->path);
 	if (ok)
-		return true;
+		return 0;
+	rc = rc ? rc : -errno;
 	sysfs_remove_root(sysfs->root, sysfs->path);
-	return false;
+	return rc;
+}
+
+/* The name is taken: by another user, another server, or something that is no folder. */
+static bool is_taken(int rc)
+{
+	return rc == -EPERM || rc == -EAGAIN || rc == -ENOTDIR || rc == -ELOOP;
 }
 
 static int open_sysfs(struct instance *instance)
 {
 	struct sysfs *sysfs = (struct sysfs *)calloc(1, sizeof(*sysfs));
+	int rc, second = 0;
 
 	if (!sysfs)
 		return -ENOMEM;
 	sysfs->instance = instance;
-	if (!make_tree(sysfs, "/dev/shm") && !make_tree(sysfs, "/tmp")) {
+	rc = make_tree(sysfs, "/dev/shm");
+	if (rc)
+		second = make_tree(sysfs, "/tmp");
+	if (second) {
 		free(sysfs);
-		return -EROFS;
+		return is_taken(rc) || is_taken(second) ? -EEXIST : rc;
 	}
 	listen_for_refresh(sysfs);
 	instance->sysfs = sysfs;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The device as files: Debian's tools that look into /sys and /dev find it there, and see what `rxe_dm show` sees."""
 
+import contextlib
 import fcntl
 import functools
 import json
@@ -206,6 +207,22 @@ def locked(build):
             os.close(held)
 
 
+def squatted(build):
+    """Another user has both names: the message says so, and the program runs without files."""
+    if os.geteuid() != 0:
+        raise Skip("making a folder of another user needs root")
+    with Instance(build, "view_squatted") as instance, contextlib.ExitStack() as made:
+        name = f"rxe_dm.sysfs-0-{os.stat('/proc/self/ns/net').st_ino}-{instance.env['RXE_DM_INSTANCE']}"
+        for folder in ("/dev/shm", "/tmp"):
+            os.mkdir(f"{folder}/{name}")
+            made.callback(os.rmdir, f"{folder}/{name}")
+            os.chown(f"{folder}/{name}", int(NOBODY), int(NOBODY))
+        text = instance.run(["ibv_devices"])
+        need(text, "rxe_dm0", "another user or server has a file of the name", "--instance chooses another name")
+        if "Read-only" in text:
+            raise Failure("the wrong reason")
+
+
 def perfquery(build):
     """There is no subnet to send MADs to: tools of a subnet say that they cannot open the port, as with any RoCE adapter. ibstat and
     ibstatus read files, and answer."""
@@ -345,6 +362,7 @@ CASES = {
     "view_life": life,
     "view_killed": killed,
     "view_locked": locked,
+    "view_squatted": squatted,
     "view_perfquery": perfquery,
     "view_host_devices": functools.partial(host_devices, view="preload"),
     "view_host_devices_namespace": functools.partial(host_devices, view="namespace"),
