@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -16,6 +15,7 @@
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/random.h"
 
 #define ROUTE_PORT	 4791
 #define NEIGHBOR_WAIT_NS 100000000ull
@@ -76,9 +76,11 @@ static uint32_t draw(void *host)
 	static size_t left;
 
 	(void)host;
-	if (!left && getrandom(numbers, sizeof(numbers), 0) == sizeof(numbers))
+	if (!left) {
+		random_fill(numbers, sizeof(numbers));
 		left = sizeof(numbers) / sizeof(numbers[0]);
-	return left ? numbers[--left] : (uint32_t)clock_now_ns();
+	}
+	return numbers[--left];
 }
 
 /* connect() on a datagram socket sends nothing: it asks the routes for the source address. */

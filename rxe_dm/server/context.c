@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -14,6 +13,7 @@
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/random.h"
 
 static void end_close(struct cmd_end *end)
 {
@@ -154,12 +154,11 @@ int context_open(struct device *device, struct conn *conn, struct context **ret,
 		return -ENOMEM;
 	context->device = device;
 	context->self = object_new(&device->objects, CTL_KIND_CONTEXT);
-	if (!context->self || getrandom(&context->token, sizeof(context->token), 0) < 0) {
-		if (context->self)
-			object_free(&device->objects, context->self);
+	if (!context->self) {
 		free(context);
 		return -ENOMEM;
 	}
+	random_fill(&context->token, sizeof(context->token));
 	context->self->context = context;
 	DL_APPEND(device->contexts, context);
 	rc = context_join(context, conn, ret_cmd_fd);

@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
+#include "rxe_dm/server/random.h"
 #include "rxe_dm/server/sysfs.h"
 
 #define WAIT_NS		1000000u /* a call waits this long for other processes at a time */
@@ -140,6 +140,9 @@ static enum instance_result bring_up(struct instance *instance)
 	result = take_name(instance);
 	if (result != INSTANCE_UP)
 		return result;
+	if (!random_check())
+		return INSTANCE_FAILED;
+	random_fill(&instance->id, sizeof(instance->id));
 	if (!limit_load_profile(&instance->profile, settings->profile))
 		return INSTANCE_FAILED;
 	limit_fit_slots(settings);
@@ -179,8 +182,6 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	ret->linger_ns = settings->linger_s * NSEC_PER_SEC;
 	if (ret->linger_ns < FIRST_CLIENT_NS)
 		ret->linger_ns = FIRST_CLIENT_NS;
-	if (getrandom(&ret->id, sizeof(ret->id), 0) < 0)
-		ret->id = ret->started_ns;
 	result = bring_up(ret);
 	if (result != INSTANCE_UP)
 		instance_fini(ret);

@@ -2,10 +2,10 @@
 /* Order of the stores: an entry is filled before its key, and its key cleared before it rests. */
 #include <assert.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "emu/mr.h"
 #include "rxe_dm/server/key.h"
+#include "rxe_dm/server/random.h"
 
 /* Largest step of a tag at the next use of its index: a tag returns after 16 uses or more. */
 #define MAX_STEP     4096u
@@ -34,9 +34,8 @@ void keys_fini(struct keys *keys)
 static uint32_t random32(void)
 {
 	uint32_t ret;
-	const ssize_t n = getrandom(&ret, sizeof(ret), 0);
 
-	assert(n == sizeof(ret));
+	random_fill(&ret, sizeof(ret));
 	return ret;
 }
 

@@ -5,6 +5,7 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
+#include "rxe_dm/server/random.h"
 
 #define MAX_MTU 4096u
 /* What processes that have exited sent is tried to be freed so often. */
@@ -12,8 +13,11 @@
 
 int memory_device_open(struct device *device)
 {
-	int rc = memory_hub_open(&device->memory, device->slots);
+	uint64_t cookie;
+	int rc;
 
+	random_fill(&cookie, sizeof(cookie));
+	rc = memory_hub_open(&device->memory, device->slots, cookie);
 	if (rc)
 		return limit_explain(rc, "no shared memory for packets of rxe_dm%u", device->index);
 	device->max_mtu = MAX_MTU;

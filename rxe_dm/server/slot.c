@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/random.h"
 
 bool slots_init(struct device *device)
 {
@@ -67,8 +67,8 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++)
 		atomic_store_explicit(&shared->offered[i], 0, memory_order_relaxed);
 	/* The order of QP numbers differs for each slot and each run of the server. */
-	if (!shared->qpn_key && getrandom(&shared->qpn_key, sizeof(shared->qpn_key), 0) < 0)
-		ctl_log(CTL_LOG_WARNING, "getrandom() failed: QP numbers are predictable");
+	if (!shared->qpn_key)
+		random_fill(&shared->qpn_key, sizeof(shared->qpn_key));
 	atomic_fetch_add(&shared->epoch, 1);
 	read_comm(pid, shared->comm);
 	ctl_slot_set_pid(device->shared, slot, (int32_t)pid);

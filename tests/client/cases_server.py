@@ -240,6 +240,28 @@ def busy_everywhere(build):
             need_line(instance.command("start"), "4791 is in use on all addresses", "rdma_rxe", "namespace")
 
 
+WITHOUT_CALL = [sys.executable, "-B", os.path.join(os.path.dirname(os.path.abspath(__file__)), "without_call.py")]
+
+
+def refused_call(build):
+    """A filter of system calls refuses what there is another way for."""
+    for link in ("udp", "memory"):
+        for call in ("getrandom", "madvise"):
+            for error in ("EPERM", "ENOSYS"):
+                with Instance(build, "refused_call", prefix=[*WITHOUT_CALL, call, error], link=link) as instance:
+                    instance.pair(["ibv_rc_pingpong", "-c", "-g", "0", "-n", "50"])
+
+
+def no_random_numbers(build):
+    """Neither the system call nor the file: the message names both, and no memory is said to lack."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        raise Skip("hiding /dev/urandom needs root")
+    hide = ["unshare", "-m", "sh", "-c", 'mount --bind /dev/null /dev/urandom && exec "$@"', "sh"]
+    with Instance(build, "no_random", prefix=[*hide, *WITHOUT_CALL, "getrandom", "EPERM"]) as instance:
+        done = instance.command("start")
+        need_line(done, "no random numbers", "getrandom", "/dev/urandom")
+
+
 def squatted_name(build):
     """A name taken by somebody else must be refused, not talked to."""
     if os.geteuid() != 0 or not shutil.which("setpriv"):
@@ -380,6 +402,8 @@ CASES = {
     "no_descriptor_left": no_descriptor_left,
     "busy_everywhere": busy_everywhere,
     "squatted_name": squatted_name,
+    "refused_call": refused_call,
+    "no_random_numbers": no_random_numbers,
     "ordinary_user": ordinary_user,
     "low_memlock": low_memlock,
     "two_instances": two_instances,

@@ -63,7 +63,7 @@ struct link *open_slot(uint32_t slot)
 
 void setup(void)
 {
-	ck_assert_int_eq(memory_hub_open(&hub, SLOTS), 0);
+	ck_assert_int_eq(memory_hub_open(&hub, SLOTS, 0x9e3779b97f4a7c15), 0);
 	a = open_slot(A);
 	b = open_slot(B);
 }

@@ -507,8 +507,8 @@ START_TEST(refuses_what_is_no_hub)
 	struct memory_hub other;
 	struct link *link;
 
-	ck_assert_int_eq(memory_hub_open(&other, 0), -EINVAL);
-	ck_assert_int_eq(memory_hub_open(&other, MEMORY_SLOTS + 1), -EINVAL);
+	ck_assert_int_eq(memory_hub_open(&other, 0, 7), -EINVAL);
+	ck_assert_int_eq(memory_hub_open(&other, MEMORY_SLOTS + 1, 7), -EINVAL);
 	cfg.slot = SLOTS;
 	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
 	cfg.slot = MEMORY_SLOTS;

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -44,7 +43,7 @@ static bool seal_page(struct memory_hub *hub)
 	       fcntl(hub->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0;
 }
 
-int memory_hub_open(struct memory_hub *ret, uint32_t slots)
+int memory_hub_open(struct memory_hub *ret, uint32_t slots, uint64_t cookie)
 {
 	struct memory_hub hub = { .slots = slots };
 	void *page;
@@ -58,8 +57,7 @@ int memory_hub_open(struct memory_hub *ret, uint32_t slots)
 	hub.page->magic = MEMORY_MAGIC;
 	hub.page->slots = slots;
 	hub.page->is_sealed = seal_page(&hub);
-	/* A failure makes the number predictable: then other users can wake processes. */
-	(void)!getrandom(&hub.page->cookie, sizeof(hub.page->cookie), 0);
+	hub.page->cookie = cookie;
 	for (uint32_t i = 0; i < MEMORY_SLOTS; i++)
 		hub.slot[i].fd = hub.slot[i].doorbell = -1;
 	*ret = hub;

@@ -48,8 +48,9 @@ struct memory_hub {
 	struct memory_hub_slot slot[MEMORY_SLOTS];
 };
 
-/* 0, -EINVAL (no such number of slots) or -errno. */
-int memory_hub_open(struct memory_hub *ret, uint32_t slots);
+/* cookie: a random number that other users do not know. 0, -EINVAL (no such number of slots) or
+ * -errno. */
+int memory_hub_open(struct memory_hub *ret, uint32_t slots, uint64_t cookie);
 /* Does nothing if hub->page is NULL. */
 void memory_hub_close(struct memory_hub *hub);
 /* A process takes the slot: gives it a new file and a doorbell, which stay the hub's. 0 or -errno
