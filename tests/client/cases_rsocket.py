@@ -73,6 +73,16 @@ def stream(build, program, name, args, **settings):
             raise Failure(f"{program}: no row of results")
 
 
+def refused(build):
+    """rstream to a port without listener says so, by rconnect or by rpoll."""
+    with Instance(build, "rstream_refused") as instance:
+        need_library(instance)
+        for kind in "ban":
+            client = instance.start(["rstream", "-s", instance.address, "-p", str(free_port()), "-T", kind])
+            if client.wait(30) == 0 or "Connection refused" not in client.text():
+                raise Failure(f"rstream -T {kind}: exit {client.process.returncode}")
+
+
 def need_bytes(instance, least):
     sent = instance.show()["devices"][0]["counters"]["sent_bytes"]
     if sent < least:
@@ -237,6 +247,7 @@ CASES.update({f"rsocket_udpong_{name}": functools.partial(udpong, name=name, arg
 CASES["rsocket_udpong_ipv6"] = functools.partial(udpong, name="ipv6", address="::1", args="-T e -C 300 -S 1000")
 CASES.update({f"rsocket_udpong_veth_{family}": functools.partial(udpong_veth, family=family) for family in ("ipv4", "ipv6")})
 CASES["rsocket_datagram_ipv6"] = functools.partial(ours, name="datagram", address="::1")
+CASES["rsocket_rstream_refused"] = refused
 CASES["rsocket_rcopy"] = rcopy
 CASES["rsocket_preload"] = preload
 CASES["rsocket_preload_http"] = http

@@ -4,6 +4,7 @@
 
 import array
 import asyncio
+import errno
 import fcntl
 import os
 import select
@@ -72,6 +73,24 @@ def timeouts(address):
     assert fcntl.fcntl(client, fcntl.F_GETFL) & os.O_NONBLOCK
     client.close()
     server.close()
+
+
+def refused(address):
+    """No listener has the port: by connect, and by select and SO_ERROR of one that does not block."""
+    free = socket.create_server((address, 0))
+    name = free.getsockname()
+    free.close()
+    with socket.socket() as sock:
+        assert sock.connect_ex(name) == errno.ECONNREFUSED
+    with socket.socket() as sock:
+        sock.setblocking(False)
+        if sock.connect_ex(name) == errno.ECONNREFUSED:
+            return  # the refusal came within the call
+        poll = select.poll()
+        poll.register(sock, select.POLLOUT)
+        assert poll.poll()[0][1] == select.POLLOUT | select.POLLERR | select.POLLHUP
+        assert select.select([], [sock], [])[1] == [sock]
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
 
 
 def waiting(address):
@@ -229,8 +248,8 @@ def main():
         sock.sendall(b"x" * 100_000)
         sock.detach()  # Python closes no socket then
         return
-    for test in (is_an_rsocket, bytes_both_ways, timeouts, waiting, sets, stays_in_its_set, coroutines, duplicates, files, children,
-                 exits_without_close):
+    for test in (is_an_rsocket, bytes_both_ways, timeouts, refused, waiting, sets, stays_in_its_set, coroutines, duplicates, files,
+                 children, exits_without_close):
         test(sys.argv[1])
         print(test.__name__, flush=True)
 

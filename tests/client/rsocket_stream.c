@@ -159,6 +159,65 @@ START_TEST(refused_without_blocking)
 }
 END_TEST
 
+/* An rsocket that connects to a port without listener. A refusal that comes within rconnect() is
+ * another test's: tries again. */
+static int connect_in_vain(void)
+{
+	struct sockaddr_storage addr;
+	int fd;
+
+	rclose(listen_on(&addr));
+	for (;;) {
+		fd = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		ck_assert_int_eq(rconnect(fd, (struct sockaddr *)&addr, sizeof(struct sockaddr_in)),
+				 -1);
+		if (errno == EINPROGRESS)
+			break;
+		ck_assert_int_eq(errno, ECONNREFUSED);
+		rclose(fd);
+	}
+	errno = 0;
+	return fd;
+}
+
+static int so_error(int fd)
+{
+	socklen_t len = sizeof(int);
+	int err = -1;
+
+	ck_assert_int_eq(rgetsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len), 0);
+	return err;
+}
+
+/* rdma-core's rpoll() leaves the error of the connection in errno, and rstream prints it. */
+START_TEST(errno_of_a_refused_connection)
+{
+	int fd = connect_in_vain();
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN | POLLOUT };
+	fd_set out;
+
+	ck_assert_int_eq(rpoll(&pollfd, 1, -1), 1);
+	ck_assert_int_eq(errno, ECONNREFUSED);
+	ck_assert_int_eq(pollfd.revents, POLLIN | POLLOUT | POLLERR | POLLHUP);
+	ck_assert_int_eq(so_error(fd), ECONNREFUSED);
+	/* The error is reported once. */
+	ck_assert_int_eq(so_error(fd), 0);
+	errno = 0;
+	ck_assert_int_eq(rpoll(&pollfd, 1, -1), 1);
+	ck_assert_int_eq(errno, 0);
+	rclose(fd);
+
+	fd = connect_in_vain();
+	FD_ZERO(&out);
+	FD_SET(fd, &out);
+	ck_assert_int_eq(rselect(fd + 1, NULL, &out, NULL, NULL), 1);
+	ck_assert_int_eq(errno, ECONNREFUSED);
+	ck_assert(FD_ISSET(fd, &out));
+	ck_assert_int_eq(so_error(fd), ECONNREFUSED);
+	rclose(fd);
+}
+END_TEST
+
 START_TEST(flags_of_receives)
 {
 	char bytes[16] = "";
@@ -474,6 +533,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, refused_where_nobody_listens);
 	tcase_add_test(tests, connects_without_blocking);
 	tcase_add_test(tests, refused_without_blocking);
+	tcase_add_test(tests, errno_of_a_refused_connection);
 	tcase_add_test(tests, flags_of_receives);
 	tcase_add_test(tests, vectors_and_messages);
 	tcase_add_test(tests, half_closed);

@@ -79,6 +79,20 @@ static int check(struct pollfd *fds, struct rs_interest *interests, nfds_t n)
 	return ready;
 }
 
+/* The error of the last rsocket that could not connect, else errno as it is. rdma-core's rpoll()
+ * leaves this error in errno, and rstream prints errno when POLLERR is reported. */
+static int errno_to_leave(const struct rs_interest *interests, nfds_t n)
+{
+	int err = errno;
+	nfds_t i;
+
+	for (i = 0; i < n; i++) {
+		if (interests[i].revents && interests[i].err)
+			err = interests[i].err;
+	}
+	return err;
+}
+
 int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
 	int64_t deadline_ns = rs_deadline((int64_t)timeout * RS_MILLISECOND_NS);
@@ -94,7 +108,7 @@ int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 			break;
 		rc = rs_interests_wait(interests, nfds, deadline_ns);
 	} while (rc >= 0);
-	err = errno;
+	err = n > 0 ? errno_to_leave(interests, nfds) : errno;
 	close_all(interests, nfds);
 	errno = err;
 	return rc < 0 ? rc : n;

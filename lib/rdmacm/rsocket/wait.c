@@ -181,6 +181,7 @@ void rs_interest_check(struct rs_interest *interest, bool is_thorough)
 	if (is_thorough && !rs_waiter_revents(rs, &interest->waiter))
 		rs_progress_events(rs);
 	interest->revents = rs_waiter_revents(rs, &interest->waiter);
+	interest->err = rs->state == RS_FAILED ? rs->err : 0;
 	if (interest->revents)
 		interest->waiter.seen = rs->edges;
 	pthread_mutex_unlock(&rs->lock);

@@ -33,11 +33,13 @@ struct rs_interest {
 	struct rsocket *rs; /* with a reference of the caller's. NULL: another descriptor, fd */
 	int fd;
 	short revents;
+	/* Why it could not connect: a positive errno that SO_ERROR also reports; 0: it could. */
+	int err;
 	struct rs_waiter waiter; /* events, and edges that are reported */
 };
 
-/* Makes progress of an rsocket, and sets revents. is_thorough: looks at descriptors, too, by system
- * calls. Takes the lock. */
+/* Makes progress of an rsocket, and sets revents and err. is_thorough: also checks descriptors, by
+ * system calls. Takes the lock. */
 void rs_interest_check(struct rs_interest *interest, bool is_thorough);
 /* Waits until one may be ready. As poll(2): -1, and errno; 0, the deadline has passed. */
 int rs_interests_wait(struct rs_interest *interests, uint64_t n, int64_t deadline_ns);
