@@ -132,6 +132,10 @@ print("moved", flush=True)
         for name in ("sent_pkts", "rdma_sends", "sent_bytes", "link_recv_drops"):
             if counter(instance, "hw_counters/" + name) != counted[name]:
                 raise Failure(f"{name}: the file and rxe_dm show differ")
+        for name, value in (("rcv_data", counted["rcvd_bytes"] // 4), ("rcv_packets", counted["rcvd_pkts"]),
+                            ("xmit_packets", counted["sent_pkts"])):
+            if counter(instance, "counters/port_" + name) != value:
+                raise Failure(f"port_{name} is not {value}, what rxe_dm show counts; data is in words of four bytes")
         if counter(instance, "counters/port_xmit_data") != counted["sent_bytes"] // 4 or counted["sent_pkts"] <= first:
             raise Failure("the counters did not move")
         reader.wait_for_line(r"moved")

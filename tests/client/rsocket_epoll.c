@@ -276,6 +276,30 @@ START_TEST(beside_other_descriptors)
 }
 END_TEST
 
+/* Each rsocket that stays ready is reported in its turn, though each wait takes one event only. */
+START_TEST(beside_other_rsockets)
+{
+	int fds[3], counts[3] = { 0 }, i, j;
+	struct epoll_event event;
+	struct stream t;
+
+	stream_open(&t);
+	fds[0] = s.client;
+	fds[1] = s.server;
+	fds[2] = t.client;
+	for (i = 0; i < 3; i++)
+		add(fds[i], EPOLLOUT);
+	for (i = 0; i < 9; i++) {
+		ck_assert_int_eq(repoll_wait(epfd, &event, 1, -1), 1);
+		for (j = 0; j < 3; j++)
+			counts[j] += event.data.u64 >> 40 == (uint64_t)fds[j];
+	}
+	for (j = 0; j < 3; j++)
+		ck_assert_int_eq(counts[j], 3);
+	stream_close(&t);
+}
+END_TEST
+
 static void *wait_for_server(void *arg)
 {
 	(void)arg;
@@ -385,6 +409,7 @@ static void add_tests(TCase *tests)
 	tcase_add_test(tests, refuses);
 	tcase_add_test(tests, listeners_and_connections);
 	tcase_add_test(tests, beside_other_descriptors);
+	tcase_add_test(tests, beside_other_rsockets);
 	tcase_add_loop_test(tests, waits_while_others_change, 0, 4);
 	tcase_add_test(tests, a_closed_member_leaves);
 	tcase_add_test(tests, a_timeout_passes);

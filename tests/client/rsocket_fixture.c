@@ -20,7 +20,7 @@ static void set_sizes(int fd, const int sizes[4])
 	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_RCVBUF, &sizes[2], 4), 0);
 }
 
-static int listen_sized(struct sockaddr_storage *ret, const int sizes[4])
+int listen_on_sized(struct sockaddr_storage *ret, const int sizes[4])
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET };
 	socklen_t len = sizeof(*ret);
@@ -37,13 +37,13 @@ static int listen_sized(struct sockaddr_storage *ret, const int sizes[4])
 
 int listen_on(struct sockaddr_storage *ret)
 {
-	return listen_sized(ret, (int[4]){ 0 });
+	return listen_on_sized(ret, (int[4]){ 0 });
 }
 
 void stream_open_sized(struct stream *s, const int sizes[4])
 {
 	struct sockaddr_storage addr;
-	int listener = listen_sized(&addr, sizes);
+	int listener = listen_on_sized(&addr, sizes);
 
 	s->client = rsocket(AF_INET, SOCK_STREAM, 0);
 	ck_assert_int_ge(s->client, 0);

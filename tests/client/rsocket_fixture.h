@@ -13,9 +13,11 @@ struct stream {
 
 /* A listener at the device's address (RXE_DM_ADDRESS), and that address with its port. */
 int listen_on(struct sockaddr_storage *ret);
-void stream_open(struct stream *s);
 /* sizes: RDMA_SQSIZE, RDMA_RQSIZE, SO_SNDBUF with SO_RCVBUF, RDMA_IOMAPSIZE; 0: the
  * default. */
+int listen_on_sized(struct sockaddr_storage *ret, const int sizes[4]);
+void stream_open(struct stream *s);
+/* sizes: as those of listen_on_sized(), of both sides. */
 void stream_open_sized(struct stream *s, const int sizes[4]);
 void stream_close(struct stream *s);
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "server_fixture.h"
@@ -239,6 +240,34 @@ START_TEST(targets)
 }
 END_TEST
 
+/* Opens the domain of a file. Returns the domain's number. */
+static uint32_t domain_of(const char *path, struct stat *ret)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint32_t xrcd, domain;
+
+	ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
+	ck_assert_int_eq(fstat(fd, ret), 0);
+	ck_assert_int_eq(ctl_open_xrcd(&p.context, fd, CTL_XRCD_CREATE, &xrcd, &domain), 0);
+	close(fd);
+	return domain;
+}
+
+/* The roots of these file systems have one inode number, on two devices. */
+START_TEST(domains_of_equal_inode_numbers)
+{
+	struct stat proc, shm, again;
+	const uint32_t of_proc = domain_of("/proc", &proc), of_shm = domain_of("/dev/shm", &shm);
+
+	ck_assert_uint_eq(proc.st_ino, shm.st_ino);
+	ck_assert_uint_ne(proc.st_dev, shm.st_dev);
+	ck_assert_uint_ne(of_proc, of_shm);
+	ck_assert_uint_eq(of_proc, domain_of("/proc", &again));
+	ck_assert_uint_eq(of_shm, domain_of("/dev/shm", &again));
+	program_close(&p);
+}
+END_TEST
+
 START_TEST(device_memory)
 {
 	uint32_t dm, mr;
@@ -460,6 +489,7 @@ int main(void)
 	tcase_add_test(tcase, implicit_on_demand_region);
 	tcase_add_test(tcase, windows);
 	tcase_add_test(tcase, targets);
+	tcase_add_test(tcase, domains_of_equal_inode_numbers);
 	tcase_add_test(tcase, device_memory);
 	tcase_add_test(tcase, device_memory_is_zero_to_its_end);
 	tcase_add_test(tcase, device_memory_bounds);

@@ -4,9 +4,12 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -282,9 +285,12 @@ START_TEST(a_key_in_use_gets_no_new_meaning)
 	uint32_t key, new_key, mr = program_reg(&p, buffer, 100, &key);
 	int channel;
 	pid_t pid = child_start(be_inside, &channel);
+	int64_t start;
 
 	channel_wait(channel);
+	start = now_ms();
 	ck_assert_int_eq(ctl_rereg_mr(&p.context, mr, &reg, &new_key), 0);
+	ck_assert_int_ge(now_ms() - start, 90); /* the wait for the process, which is bounded */
 	ck_assert_uint_ne(new_key, key); /* a process with a raised gauge may have the old entry */
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].len, 100);
@@ -292,6 +298,54 @@ START_TEST(a_key_in_use_gets_no_new_meaning)
 	child_kill(pid);
 	ck_assert_int_eq(ctl_rereg_mr(&p.context, mr, &reg, &key), 0);
 	ck_assert_uint_eq(new_key, key);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
+	program_close(&p);
+}
+END_TEST
+
+struct inside {
+	_Atomic uint32_t key; /* of the region whose entry the child reads */
+	_Atomic bool has_left;
+};
+
+static struct inside *inside;
+
+/* Is inside until the server has hidden the key: the call that changes the region is waiting. */
+static void leave_when_hidden(int channel)
+{
+	struct program mine;
+	const _Atomic uint32_t *key;
+
+	program_open(&mine);
+	atomic_store(&mine.at.shared->slot[mine.at.slot].inside, 1);
+	key = &mine.at.shared->mrs.entry[rxe_key_index(inside->key)].key;
+	channel_say(channel);
+	while (atomic_load(key))
+		sched_yield();
+	atomic_store(&inside->has_left, true);
+	atomic_store(&mine.at.shared->slot[mine.at.slot].inside, 0);
+	channel_wait(channel);
+}
+
+START_TEST(a_region_changes_when_nobody_is_inside)
+{
+	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 7 };
+	uint32_t key, new_key, mr = program_reg(&p, buffer, 100, &key);
+	int channel;
+	pid_t pid;
+
+	inside = mmap(NULL, sizeof(*inside), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	ck_assert_ptr_ne(inside, MAP_FAILED);
+	atomic_store(&inside->key, key);
+	pid = child_start(leave_when_hidden, &channel);
+	channel_wait(channel);
+	/* A child that gets no processor for 100 ms is treated as a stopped one: a new key. */
+	ck_assert_int_eq(ctl_rereg_mr(&p.context, mr, &reg, &new_key), 0);
+	if (new_key == key)
+		ck_assert(atomic_load(&inside->has_left));
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(new_key)].len, 7);
+	child_kill(pid);
 	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
 	program_close(&p);
 }
@@ -483,6 +537,7 @@ int main(void)
 	tcase_add_test(tcase, a_forked_child_that_exits);
 	tcase_add_test(tcase, memory_rests_until_nobody_is_inside);
 	tcase_add_test(tcase, a_key_in_use_gets_no_new_meaning);
+	tcase_add_test(tcase, a_region_changes_when_nobody_is_inside);
 	tcase_add_test(tcase, a_killed_process_is_not_inside);
 	tcase_add_test(tcase, killed_anywhere);
 	tcase_add_test(tcase, a_slot_goes_with_its_memory);

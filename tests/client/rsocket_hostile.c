@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/* Stream rsockets against a peer that breaks the protocol: a program of librdmacm that connects as
+ * an rsocket does, and sends messages that no rsocket sends. */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "lib/rdmacm/rsocket/message.h"
+#include "rsocket_fixture.h"
+
+#define CREDITS 16
+#define SENDS	(2 * CREDITS)
+
+static int server; /* the rsocket that is attacked */
+static struct rdma_cm_id *peer;
+static struct ibv_mr *targets_mr;
+static struct rs_sge targets[RS_TARGET_SGES]; /* where the server publishes its buffer */
+static uint32_t size;			      /* of the server's receive buffer */
+
+static void create_peer(const struct sockaddr_storage *addr)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = SENDS, .max_recv_wr = SENDS, .max_send_sge = 1 },
+	};
+	struct ibv_recv_wr recv = { 0 }, *bad;
+
+	ck_assert_int_eq(rdma_create_id(NULL, &peer, NULL, RDMA_PS_TCP), 0);
+	ck_assert_int_eq(rdma_resolve_addr(peer, NULL, (struct sockaddr *)(uintptr_t)addr, 5000),
+			 0);
+	ck_assert_int_eq(rdma_resolve_route(peer, 5000), 0);
+	ck_assert_int_eq(rdma_create_qp(peer, NULL, &attr), 0);
+	targets_mr = ibv_reg_mr(peer->pd, targets, sizeof(targets),
+				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	ck_assert_ptr_nonnull(targets_mr);
+	for (int i = 0; i < SENDS; i++)
+		ck_assert_int_eq(ibv_post_recv(peer->qp, &recv, &bad), 0);
+}
+
+static void set_up(void)
+{
+	struct rs_conn_data data = { .version = RS_VERSION, .credits = htobe16(CREDITS) }, answer;
+	struct rdma_conn_param param = { .private_data = &data,
+					 .private_data_len = sizeof(data),
+					 .retry_count = 7,
+					 .rnr_retry_count = 7 };
+	const int sizes[4] = { 0, CREDITS, 65536, 0 };
+	struct sockaddr_storage addr;
+	int listener = listen_on_sized(&addr, sizes);
+
+	create_peer(&addr);
+	data.targets = (struct rs_sge){ htobe64((uintptr_t)targets), htobe32(targets_mr->rkey),
+					htobe32(RS_TARGET_SGES) };
+	ck_assert_int_eq(rdma_connect(peer, &param), 0);
+	ck_assert_uint_ge(peer->event->param.conn.private_data_len, sizeof(answer));
+	memcpy(&answer, peer->event->param.conn.private_data, sizeof(answer));
+	ck_assert_uint_eq(be16toh(answer.credits), CREDITS);
+	size = 2 * be32toh(answer.buffer.length);
+	server = raccept(listener, NULL, NULL);
+	ck_assert_int_ge(server, 0);
+	ck_assert_int_eq(rclose(listener), 0);
+}
+
+static void tear_down(void)
+{
+	ck_assert_int_eq(rclose(server), 0);
+	rdma_disconnect(peer);
+	ck_assert_int_eq(ibv_dereg_mr(targets_mr), 0);
+	rdma_destroy_qp(peer);
+	ck_assert_int_eq(rdma_destroy_id(peer), 0);
+}
+
+/* Announces len bytes, of which none is written. */
+static void announce(uint32_t len)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+				  .imm_data = htonl(rs_message(RS_OP_DATA, len)) },
+			   *bad;
+
+	ck_assert_int_eq(ibv_post_send(peer->qp, &wr, &bad), 0);
+}
+
+/* The connection is broken. */
+static void expect_broken(short events)
+{
+	struct pollfd pollfd = { .fd = server, .events = events };
+
+	ck_assert_int_eq(rpoll(&pollfd, 1, -1), 1);
+	ck_assert_int_eq(pollfd.revents, events | POLLERR | POLLHUP);
+	ck_assert_int_eq(rwrite(server, "x", 1), -1);
+	ck_assert_int_eq(errno, EPROTO);
+}
+
+START_TEST(more_bytes_than_the_buffer_has)
+{
+	announce(_i == 0 ? size + 1 : RS_DATA_MASK);
+	expect_broken(POLLIN);
+}
+END_TEST
+
+START_TEST(more_bytes_than_are_free)
+{
+	announce(1);
+	announce(size);
+	expect_broken(0);
+}
+END_TEST
+
+START_TEST(more_messages_than_credits)
+{
+	for (int i = 0; i < CREDITS + 1; i++)
+		announce(1);
+	expect_broken(0);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_loop_test(tests, more_bytes_than_the_buffer_has, 0, 2);
+	tcase_add_test(tests, more_bytes_than_are_free);
+	tcase_add_test(tests, more_messages_than_credits);
+}
+
+int main(void)
+{
+	return fixture_main("rsocket_hostile", add);
+}
