@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""The rooms that tests/mutation/mutants knows: the folders that it changes, and the tests that must notice, by the names that
+meson has for them. A test that reaches no mutant of a room does not run for that room."""
+
+import re
+from collections import namedtuple
+
+Room = namedtuple("Room", "folders tests goal")
+
+SIM = r"sim|exhaustive|tag_exhaustive|sim_raw|sim_tag"
+CM = r"cm_connect|cm_disconnect|cm_refuse|cm_sidr|cm_golden|sim_cm|cm_exhaustive"
+ID = r"rdma_id|rdma_id_bind|rdma_id_random"
+TRACE = "trace:.*"
+
+ROOMS = {
+    "emu": Room(["emu"], rf"emu_.*|raw_.*|rc_hold|rc_loss|rc_retry|{TRACE}|{SIM}", 95),
+    "net/wire": Room(["net/wire"], rf"wire.*|emu_uc|emu_ud|malformed|golden.*|rdma_id|{CM}", 95),
+    "net/link": Room(["net/link"], r"udp_.*|memory_.*|capture.*|frame|fault_.*|neighbor|veth_split|veth_net|client:verbs_rc|client:verbs_faults", 85),
+    "lib/progress": Room(["lib/progress"], r"arrivals|remote|verbs_memory|credits|schedule.*|processors|starvation|udp_veth|"
+                         r"client:verbs_(rc|errors|events|srq|share|share_no_vm|flush|odp|odp_share|threads|regions|mw|xrc|xrc_no_vm|delayed_ack|raw|cq|dm|faults)",
+                         85),
+    "lib/cm": Room(["lib/cm"], CM, 95),
+    "lib/cma": Room(["lib/cma"], rf"{ID}|server_cm|client:rdmacm_(connect|events|bad|sync)", 85),
+    "lib/rdmacm": Room(["lib/rdmacm"], r"rdmacm_channel|rsocket_message|client:rdmacm_(connect|events|bad|sync|limits|newer)|"
+                       r"client:rsocket_(stream|datagram|epoll|iomap|transfer)", 85),
+    "rxe_dm/server": Room(["rxe_dm/server"], r"server_.*|client:verbs_(regions|share|xrc|dm|mw|flow)|client:rdmacm_(connect|events)", 85),
+}
+
+# Long runs, made short: arguments by name. None: the test takes too long to run for each mutant.
+SHORT = {"sim": ["--count", "150"], "sim_raw": ["--count", "60"], "sim_tag": ["--count", "60"], "sim_cm": ["--count", "100"],
+         "processors": ["--count", "10"], "server_life": None, "exhaustive": None, "tag_exhaustive": None, "starvation": None}
+
+
+def is_test_of(room, suite, name):
+    wanted = ROOMS[room].tests
+    named = f"client:{name}" if suite == "client" else name
+    return bool(re.fullmatch(wanted, named) or re.fullmatch(wanted, f"{suite}:{name}")) and SHORT.get(name, []) is not None
+
+
+def matches_folder(room, path):
+    return path.endswith(".c") and any(path.startswith(folder + "/") for folder in ROOMS[room].folders) and "rsocket_preload" not in path
