@@ -60,6 +60,7 @@ enum ctl_cm_op {
 	CTL_CM_LEAVE,	     /* membership; reply.events: as above, of the membership */
 	CTL_CM_LIST,	     /* id: the first, 0: of all; the reply is a struct ctl_cm_page */
 	CTL_CM_FAILURES, /* id: the first record's place; the reply is a struct ctl_cm_failures */
+	CTL_CM_REFUSED,	 /* refusal: the library refused an attempt of the id to connect */
 	CTL_CM_OP_END,
 };
 
@@ -125,6 +126,23 @@ struct ctl_cm_qp_attr {
 };
 static_assert(sizeof(struct ctl_cm_qp_attr) == 80, "wire layout");
 
+/* What this end of a connection cannot do. */
+enum ctl_cm_refusal_reason {
+	CTL_CM_NO_REFUSAL, /* the other side, or the network */
+	/* asked: more than the device has, which is most. */
+	CTL_CM_REFUSED_RESPONDER_RESOURCES,
+	CTL_CM_REFUSED_INITIATOR_DEPTH,
+	CTL_CM_REFUSED_QP, /* the queue pair did not change its state */
+};
+
+struct ctl_cm_refusal {
+	uint8_t reason; /* enum ctl_cm_refusal_reason */
+	uint8_t asked, most;
+	uint8_t reserved;
+	int32_t status; /* a negative errno */
+};
+static_assert(sizeof(struct ctl_cm_refusal) == 8, "wire layout");
+
 struct ctl_msg_cm {
 	uint32_t op; /* enum ctl_cm_op */
 	uint32_t id, channel, membership;
@@ -139,6 +157,7 @@ struct ctl_msg_cm {
 			union ctl_cm_sockaddr src, dst;
 		};
 		struct ctl_cm_conn conn;
+		struct ctl_cm_refusal refusal;
 		uint8_t option[CTL_CM_OPTION];
 	};
 };
@@ -198,13 +217,14 @@ struct ctl_cm_failure {
 	uint32_t port_space;
 	uint32_t event; /* enum rdma_cm_event_type: *_ERROR, UNREACHABLE, REJECTED */
 	int32_t status; /* as in struct ctl_cm_event */
+	struct ctl_cm_refusal refusal;
 	uint32_t reserved;
 	union ctl_cm_sockaddr local, remote;
 };
-static_assert(sizeof(struct ctl_cm_failure) == 96, "wire layout");
+static_assert(sizeof(struct ctl_cm_failure) == 104, "wire layout");
 
 #define CTL_CM_FAILURES_KEPT 32
-#define CTL_CM_FAILURES_PAGE 10
+#define CTL_CM_FAILURES_PAGE 9
 
 struct ctl_cm_failures {
 	uint32_t count;

@@ -24,17 +24,38 @@ static bool exceeds(uint8_t asked, uint8_t most)
 	return asked != RDMA_MAX_RESP_RES && asked > most;
 }
 
+/* Leaves a record of a refusal by this end for `rxe_dm show`. Returns its positive errno. */
+static int refuse(const struct rcm_id *id, enum ctl_cm_refusal_reason reason, uint8_t asked,
+		  uint8_t most, int err)
+{
+	struct ctl_msg_cm req = {
+		.op = CTL_CM_REFUSED,
+		.refusal = { .reason = (uint8_t)reason,
+			     .asked = asked,
+			     .most = most,
+			     .status = -err },
+	};
+
+	(void)rcm_id_ask(id, &req, NULL);
+	return err;
+}
+
 /* A connection needs a device, and the number of a queue pair: the id's, or the program's in
  * param. */
 static int check_param(const struct rcm_id *id, const struct rdma_conn_param *param)
 {
-	if (!id->device || (!id->base.qp && !param))
+	const struct rcm_device *device = id->device;
+
+	if (!device || (!id->base.qp && !param))
 		return EINVAL;
 	if (id->base.ps != RDMA_PS_TCP || !param)
 		return 0;
-	if (exceeds(param->responder_resources, id->device->max_responder_resources) ||
-	    exceeds(param->initiator_depth, id->device->max_initiator_depth))
-		return EINVAL;
+	if (exceeds(param->responder_resources, device->max_responder_resources))
+		return refuse(id, CTL_CM_REFUSED_RESPONDER_RESOURCES, param->responder_resources,
+			      device->max_responder_resources, EINVAL);
+	if (exceeds(param->initiator_depth, device->max_initiator_depth))
+		return refuse(id, CTL_CM_REFUSED_INITIATOR_DEPTH, param->initiator_depth,
+			      device->max_initiator_depth, EINVAL);
 	return 0;
 }
 
@@ -69,6 +90,14 @@ static int pack_conn(struct ctl_cm_conn *ret, const struct rcm_id *id,
 static uint8_t least(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;
+}
+
+/* As rcm_qp_to_rts(). */
+static int to_rts(struct rcm_id *id, uint8_t responder_resources, uint8_t initiator_depth)
+{
+	int err = rcm_qp_to_rts(id, responder_resources, initiator_depth);
+
+	return err ? refuse(id, CTL_CM_REFUSED_QP, 0, 0, err) : 0;
 }
 
 /* As the program asks, or as much as the id has been offered and the device can. */
@@ -116,7 +145,7 @@ static int accept_request(struct rcm_id *id, const struct rdma_conn_param *param
 	agree_on_resources(id, param);
 	/* Before the answer: packets may follow it at once. */
 	if (id->base.qp_type != IBV_QPT_UD)
-		err = rcm_qp_to_rts(id, id->responder_resources, id->initiator_depth);
+		err = to_rts(id, id->responder_resources, id->initiator_depth);
 	if (!err)
 		err = pack_conn(&req.conn, id, param);
 	if (err)
@@ -178,7 +207,7 @@ int rcm_connect_finish(struct rcm_id *id, const struct ctl_cm_conn *conn)
 	int err = rcm_qp_set_remote_ece(id, conn->ece_vendor, conn->ece_options);
 
 	if (!err)
-		err = rcm_qp_to_rts(id, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH);
+		err = to_rts(id, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH);
 	if (!err)
 		err = establish(id);
 	if (!err)

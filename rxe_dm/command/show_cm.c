@@ -268,6 +268,38 @@ static void no_address(struct cause *cause)
 		view_add(&cause->text, "no route to %s: %s", cause->host, strerror(-status));
 }
 
+static void too_many(struct cause *cause, const char *what, const char *key)
+{
+	const struct ctl_cm_refusal *refusal = &cause->failure->refusal;
+
+	view_add(
+		&cause->text,
+		"the program asked for %s %u, its device has %u READs and atomics: ask for at most "
+		"%u, or raise %s in the device's profile, rxe_dm-profile(5)",
+		what, refusal->asked, refusal->most, refusal->most, key);
+}
+
+/* False: the other side, or the network. */
+static bool refused_here(struct cause *cause)
+{
+	switch ((enum ctl_cm_refusal_reason)cause->failure->refusal.reason) {
+	case CTL_CM_NO_REFUSAL: break;
+	case CTL_CM_REFUSED_RESPONDER_RESOURCES:
+		too_many(cause, "responder_resources", "max_qp_rd_atom");
+		return true;
+	case CTL_CM_REFUSED_INITIATOR_DEPTH:
+		too_many(cause, "initiator_depth", "max_qp_init_rd_atom");
+		return true;
+	case CTL_CM_REFUSED_QP:
+		view_add(&cause->text,
+			 "the program's own queue pair did not go to RTS (%s): has the program "
+			 "moved it itself, or does a fault rule apply ('rxe_dm fault list')?",
+			 strerror(-cause->failure->status));
+		return true;
+	}
+	return false;
+}
+
 /* Why an attempt to connect came to nothing, and what to do. */
 static const char *cause_of(const struct view *view, const struct ctl_cm_failure *failure,
 			    char ret[static CAUSE_MAX])
@@ -275,6 +307,8 @@ static const char *cause_of(const struct view *view, const struct ctl_cm_failure
 	struct cause cause = { .view = view, .failure = failure, .text = { ret, CAUSE_MAX, 0 } };
 
 	take_remote(&cause);
+	if (refused_here(&cause))
+		return ret;
 	switch (failure->event) {
 	case RCM_EVENT_REJECTED: rejected(&cause); return ret;
 	case RCM_EVENT_UNREACHABLE: unreachable(&cause); return ret;
@@ -321,6 +355,10 @@ static json_t *json_failure(const struct view *view, const struct ctl_cm_failure
 	json_object_set_new(ret, "remote", json_string(view_endpoint(&failure->remote, text)));
 	json_object_set_new(ret, "event", json_string(cm_event_str(failure->event)));
 	json_object_set_new(ret, "status", json_integer(failure->status));
+	if (failure->refusal.asked) {
+		json_object_set_new(ret, "asked", json_integer(failure->refusal.asked));
+		json_object_set_new(ret, "most", json_integer(failure->refusal.most));
+	}
 	json_object_set_new(ret, "cause", json_string(cause_of(view, failure, text)));
 	return ret;
 }

@@ -35,26 +35,31 @@ static bool is_failure(uint32_t event)
 	       event == RCM_EVENT_REJECTED;
 }
 
-/* Records the event of an id if it is one of a failed attempt to connect: most programs exit when
- * they hear of one. */
-static void note_failure(struct cm_failures *failures, struct rdma_id *id,
-			 const struct ctl_cm_event *event, uint64_t now_ns)
+/* Records a failed attempt of an id to connect: most programs exit then. */
+static struct ctl_cm_failure *add_failure(struct cm_failures *failures, struct rdma_id *id,
+					  uint32_t event, int32_t status)
 {
+	struct ctl_cm_failure *ret = &failures->at[failures->count++ % CTL_CM_FAILURES_KEPT];
 	struct ctl_cm_listed described;
 
-	if (!is_failure(event->event))
-		return;
 	rdma_id_describe(id, &described);
-	failures->at[failures->count++ % CTL_CM_FAILURES_KEPT] = (struct ctl_cm_failure){
-		.time_ns = now_ns,
+	*ret = (struct ctl_cm_failure){
+		.time_ns = clock_now_ns(),
 		.id = described.id,
 		.pid = ((const struct conn *)rdma_id_user(id)->owner)->pid,
 		.port_space = described.port_space,
-		.event = event->event,
-		.status = event->status,
+		.event = event,
+		.status = status,
 		.local = described.local,
 		.remote = described.remote,
 	};
+	return ret;
+}
+
+void cm_refused(struct instance *instance, struct rdma_id *id, const struct ctl_cm_refusal *refusal)
+{
+	add_failure(&instance->cm_failures, id, RCM_EVENT_CONNECT_ERROR, refusal->status)->refusal =
+		*refusal;
 }
 
 /* Under fault rules the library asks for each transition of a queue pair, so that one can fail. */
@@ -63,7 +68,8 @@ static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event 
 	struct instance *instance = (struct instance *)host;
 	struct ctl_cm_event put = *event;
 
-	note_failure(&instance->cm_failures, id, event, clock_now_ns());
+	if (is_failure(event->event))
+		add_failure(&instance->cm_failures, id, event->event, event->status);
 	if (instance->devices[event->addr.device].num_faults)
 		put.attr.mask = 0;
 	cm_channel_put(id, &put);

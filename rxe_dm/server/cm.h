@@ -65,6 +65,9 @@ int cm_open(struct instance *instance);
 void cm_close(struct instance *instance);
 /* Runs due timers. Returns when the next is due; UINT64_MAX: none. */
 uint64_t cm_run(struct instance *instance, uint64_t now_ns);
+/* Records that the library refused an attempt of an id to connect. */
+void cm_refused(struct instance *instance, struct rdma_id *id,
+		const struct ctl_cm_refusal *refusal);
 /* Something happened to a device (enum ibv_event_type): its ids hear of it. */
 void cm_device_event(const struct device *device, uint32_t type);
 /* The connection closes: its ids and channels end. */

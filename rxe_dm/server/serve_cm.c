@@ -7,6 +7,8 @@
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"
 
+#define MAX_ERRNO 4095 /* the kernel's */
+
 static struct cm_channel *channel_of(const struct call *call)
 {
 	return cm_channel_find(call->conn, call->req.cm.channel);
@@ -139,6 +141,16 @@ static void list_failures(const struct cm_failures *failures, uint32_t first,
 	ret->next = first < kept ? first : 0;
 }
 
+static int refused(const struct call *call, struct rdma_id *id)
+{
+	const struct ctl_cm_refusal *refusal = &call->req.cm.refusal;
+
+	if (refusal->status > 0 || refusal->status < -MAX_ERRNO)
+		return -EINVAL;
+	cm_refused(call->conn->instance, id, refusal);
+	return 0;
+}
+
 static int serve_op(struct call *call, struct rdma_id *id)
 {
 	const struct ctl_msg_cm *req = &call->req.cm;
@@ -176,6 +188,7 @@ static int serve_op(struct call *call, struct rdma_id *id)
 		list_failures(&call->conn->instance->cm_failures, req->id,
 			      &call->reply.cm_failures);
 		return 0;
+	case CTL_CM_REFUSED: return refused(call, id);
 	case CTL_CM_OP_END: break;
 	}
 	return -EINVAL;
@@ -216,6 +229,7 @@ static const struct {
 	[CTL_CM_LEAVE] = { NEEDS_ID, INJECT_VERB_rdma_leave_multicast },
 	[CTL_CM_LIST] = { NEEDS_NO_ID, INJECT_VERBS },
 	[CTL_CM_FAILURES] = { NEEDS_NO_ID, INJECT_VERBS },
+	[CTL_CM_REFUSED] = { NEEDS_ID, INJECT_VERBS },
 };
 /* clang-format on */
 

@@ -322,7 +322,31 @@ def more_reads(build):
             raise Failure(f"{client.title}: no result")
 
 
+def refused_here(build):
+    """What a program's own end refuses stands among the failed connections: READs beyond its device, a queue pair that does not move."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "cm_refuses") as here, \
+            Instance(build, "cm_refuses_few", profile=write(folder, "max_qp_rd_atom=4\nmax_qp_init_rd_atom=3\n")) as there:
+        need_library(here)
+        words = ["ib_read_bw", "-R", "-F", "-x", "0", "-n", "300", "-p", str(free_port())]
+        server = here.start(words, title="ib_read_bw (server)")
+        server.wait_until(lambda: listeners(here), "listener")
+        there.run([*words, here.address], expect=None)
+        said(there, rf"tcp {there.address}:\d+ -> {here.address}:\d+: the program asked for initiator_depth 4, its device has 3 READs "
+                    r"and atomics: ask for at most 3, or raise max_qp_init_rd_atom in the device's profile")
+        failure = there.show()["rdma_failures"][-1]
+        if (failure["event"], failure["status"], failure["asked"], failure["most"]) != ("CONNECT_ERROR", -22, 4, 3):
+            raise Failure(f"rxe_dm show --json: {failure}")
+        common = ["rping", "-a", here.address, "-p", str(free_port()), "-C", "1"]
+        server = here.start([*common, "-s", "-P"])
+        server.wait_until(lambda: listeners(here), "listener")
+        add(there, "verb name=ibv_modify_qp errno=EIO nth=3")
+        if "RDMA_CM_EVENT_CONNECT_ERROR, error -5" not in there.run([*common, "-c"], expect=None):
+            raise Failure("the queue pair was moved")
+        said(there, r"own queue pair did not go to RTS \(Input/output error\): ")
+
+
 CASES = {
+    "cm_refused_here": refused_here,
     "cm_more_reads": more_reads,
     "cm_server_stopped": server_stopped,
     "cm_veth": functools.partial(across, v6=False),

@@ -486,7 +486,7 @@ MUTATIONS = [
     ("cm_service_stays", "lib/cm/listen.c", "\tif (service->listeners)\n\t\treturn;\n", "\tif (!service->listeners)\n\t\treturn;\n",
      "a service goes while another listener has it", "cm_listen"),
     # ids of librdmacm
-    ("cma_reads_beyond_the_device", "lib/cma/event.c", "at_most(its_depth, device->max_responder_resources)", "(void)device, its_depth",
+    ("cma_reads_beyond_the_device", "lib/cma/event.c", "at_most(its_depth, device->max_responder_resources)", "its_depth",
      "a queue pair responds to more READs than its device can", "rdma_id_limits"),
     ("cma_reads_beyond_the_req", "lib/cma/event.c", "\tif (asked)\n", "\tif (!asked)\n",
      "a queue pair initiates more READs than its REQ asked for", "rdma_id_limits"),

@@ -246,6 +246,32 @@ START_TEST(message_rules)
 }
 END_TEST
 
+/* What the library refuses stands among the failures, and its cause names both numbers. */
+START_TEST(refused_by_this_end)
+{
+	struct ctl_msg_cm req = { .op = CTL_CM_REFUSED,
+				  .id = resolved(&client, RCM_PS_TCP),
+				  .refusal = { .reason = CTL_CM_REFUSED_RESPONDER_RESOURCES,
+					       .asked = 200,
+					       .most = 128,
+					       .status = -EINVAL } };
+	char output[4096];
+
+	ck_assert_int_eq(ctl_cm(client.client, &req, NULL), 0);
+	req.refusal.reason = 99; /* of no known reason: as any other failure */
+	ck_assert_int_eq(ctl_cm(client.client, &req, NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", NULL), 0);
+	ck_assert_msg(strstr(output, "asked for responder_resources 200, its device has 128 READs "
+				     "and atomics: ask for at most 128, or raise max_qp_rd_atom "),
+		      "%s", output);
+	ck_assert_msg(strstr(output, "CONNECT_ERROR, status -22"), "%s", output);
+	req.refusal.status = INT32_MIN; /* no errno */
+	ck_assert_int_eq(ctl_cm(client.client, &req, NULL), -EINVAL);
+	req.id = resolved(&server, RCM_PS_TCP); /* another program's */
+	ck_assert_int_eq(ctl_cm(client.client, &req, NULL), -ENOENT);
+}
+END_TEST
+
 /* A call fails by name, and does nothing; a message that waits comes. */
 START_TEST(delay_and_call_rules)
 {
@@ -608,6 +634,7 @@ int main(void)
 	tcase_add_test(tc, connect_and_disconnect);
 	tcase_add_test(tc, shown);
 	tcase_add_test(tc, message_rules);
+	tcase_add_test(tc, refused_by_this_end);
 	tcase_add_test(tc, delay_and_call_rules);
 	tcase_add_test(tc, device_removed);
 	tcase_add_test(tc, refusals);
