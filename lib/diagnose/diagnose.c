@@ -53,7 +53,8 @@ static void say_response(struct sentence *s, const struct diagnosis *d, const st
 	case RC_FAULT_RECV_SHORT: say_receive(s, qp, RXE_WC_LOC_LEN_ERR); return;
 	case RC_FAULT_RECV_MEMORY: say_receive(s, qp, RXE_WC_LOC_PROT_ERR); return;
 	case RC_FAULT_SEQUENCE:
-		say(s, "FIRST, MIDDLE and LAST packets are not in sequence");
+		say(s, "FIRST, MIDDLE and LAST packets are not in sequence; packets of another or "
+		       "an earlier connection may have reached this QP");
 		return;
 	case RC_FAULT_LENGTH:
 		say(s,

@@ -122,26 +122,40 @@ static void say_remote_access(struct sentence *s, const struct diagnosis *d,
 	}
 }
 
-static void say_invalid_request(struct sentence *s, const struct rxe_qp *qp)
+/* What the peer itself recorded, if it is on this device: a NAK alone has several causes. */
+static bool say_peer_report(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp)
+{
+	const char *cause = peer_cause(d, qp);
+
+	if (cause)
+		say(s, "the peer reports: %.*s", (int)CTL_FAILURE_WHY - 1, cause);
+	return cause != NULL;
+}
+
+static void say_invalid_request(struct sentence *s, const struct diagnosis *d,
+				const struct rxe_qp *qp)
 {
 	const struct rxe_send_wqe *wqe = head(qp);
 
 	say(s, "invalid request NAK for PSN %u: ", qp->rc.req.una_psn);
-	if (!wqe)
-		return;
-	if ((rc_is_atomic(wqe) || rc_is_atomic_write(wqe)) && (wqe->remote_addr & 7))
+	if (wqe && (rc_is_atomic(wqe) || rc_is_atomic_write(wqe)) && (wqe->remote_addr & 7))
 		say(s, "the address of an atomic, 0x%" PRIx64 ", is not a multiple of 8",
 		    wqe->remote_addr);
+	else if (say_peer_report(s, d, qp) || !wqe)
+		return;
 	else if (is_write(wqe) || rc_is_answered(wqe))
 		say(s, "the peer's QP does not accept an %s (its access flags%s)",
 		    opcode_str(wqe->opcode), is_write(wqe) ? "" : ", or max_dest_rd_atomic");
 	else if (qp->type == RXE_QPT_XRC_SEND)
 		say(s,
 		    "the peer's receive is shorter than the %u bytes sent, or its XRC domain has "
-		    "no SRQ 0x%06x",
+		    "no SRQ 0x%06x, or the packet does not continue what the peer received before",
 		    wqe->len, wqe->remote_qpn);
 	else
-		say(s, "the peer's receive is shorter than the %u bytes sent", wqe->len);
+		say(s,
+		    "the peer's receive is shorter than the %u bytes sent, or the packet does not "
+		    "continue what the peer received before",
+		    wqe->len);
 }
 
 /* Finds the first scatter/gather entry of wqe whose key does not permit the access. */
@@ -185,12 +199,8 @@ static void say_local_protection(struct sentence *s, const struct diagnosis *d,
 
 static void say_operational(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp)
 {
-	const char *cause = peer_cause(d, qp);
-
 	say(s, "operational NAK for PSN %u: ", qp->rc.req.una_psn);
-	if (cause)
-		say(s, "the peer reports: %.*s", (int)CTL_FAILURE_WHY - 1, cause);
-	else
+	if (!say_peer_report(s, d, qp))
 		say(s, "the peer could not complete its own receive");
 }
 
@@ -229,7 +239,7 @@ void say_request(struct sentence *s, const struct diagnosis *d, const struct rxe
 	else if (status == RXE_WC_REM_ACCESS_ERR)
 		say_remote_access(s, d, qp);
 	else if (status == RXE_WC_REM_INV_REQ_ERR)
-		say_invalid_request(s, qp);
+		say_invalid_request(s, d, qp);
 	else if (status == RXE_WC_LOC_PROT_ERR)
 		say_local_protection(s, d, qp);
 	else if (status == RXE_WC_REM_OP_ERR)

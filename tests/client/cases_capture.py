@@ -240,7 +240,7 @@ def failures(build):
                       "the key is not registered",
                       "LOC_PROT_ERR.*lkey 0x[0-9a-f]{8} does not permit access to 10 bytes",
                       "the receive with wr_id 0x5 holds 99 bytes, and the message is longer",
-                      "the peer's receive is shorter than the 100 bytes sent",
+                      r"invalid request NAK for PSN \d+: the peer reports: .* holds 99 bytes, and the message is longer",
                       "the address of an atomic, 0x[0-9a-f]+, is not a multiple of 8",
                       r"< RC_ACKNOWLEDGE psn \d+ to QP 0x[0-9a-f]{6}, 20 bytes, NAK: remote access"):
             if not re.search(words, text):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces of faults that a responder detects: its NAK, and completions and events of both sides. */
+#include "emu/rc/nak.h"
 #include "tests/trace/fixture.h"
 
 START_TEST(write_with_a_wrong_key)
@@ -372,6 +373,32 @@ START_TEST(too_many_reads)
 }
 END_TEST
 
+/* The QPs were connected before with the same numbers and PSNs, and a packet of that connection was
+ * under way. The responder takes it for the first packet of the new one. */
+START_TEST(packet_of_an_earlier_connection)
+{
+	connect_ends(NULL);
+	RECV(4000);
+	RECV(4000);
+	inject(a, OP_SEND_ONLY, 100, 64);
+	SEND(2500);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     0.0 a > SEND_FIRST 100 len 1024\n"
+	       "     0.0 a > SEND_MIDDLE 101 len 1024\n"
+	       "     0.0 a > SEND_LAST 102 len 452 ackreq\n"
+	       "     5.0 b   duplicate SEND_FIRST 100\n"
+	       "     5.0 b > NAK 101 invalid request\n"
+	       "     5.0 b   to ERR\n"
+	       "     5.0 b   recv 1 SUCCESS len 64\n"
+	       "     5.0 b   recv 2 WR_FLUSH_ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n"
+	       "    10.0 a   to ERR\n"
+	       "    10.0 a   send 1 REM_INV_REQ_ERR\n");
+	ck_assert_int_eq(b->qp.rc.reply.fault, RC_FAULT_SEQUENCE);
+}
+END_TEST
+
 RUN_TESTS("errors", write_with_a_wrong_key, write_beyond_the_region,
 	  write_to_a_region_without_the_right, write_to_a_qp_without_the_right,
 	  region_goes_in_the_middle, read_with_a_wrong_key, read_beyond_the_region,
@@ -381,4 +408,5 @@ RUN_TESTS("errors", write_with_a_wrong_key, write_beyond_the_region,
 	  send_longer_than_the_receive, send_of_several_longer_than_the_receive,
 	  receive_with_a_wrong_key, receive_without_local_write, invalidate_of_what_is_not_a_window,
 	  write_with_immediate_that_loses_its_region, write_with_immediate_to_a_wrong_key,
-	  write_with_immediate_to_a_wrong_key_and_no_receive, too_many_reads)
+	  write_with_immediate_to_a_wrong_key_and_no_receive, too_many_reads,
+	  packet_of_an_earlier_connection)

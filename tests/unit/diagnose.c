@@ -209,6 +209,13 @@ START_TEST(a_foreign_peer_beyond_the_memory_link)
 }
 END_TEST
 
+static void peer_has_recorded(const char *cause)
+{
+	peer_slot()->failures.at[0].qpn = PEER_QPN;
+	strcpy(peer_slot()->failures.at[0].why, cause);
+	peer_slot()->failures.count = 1;
+}
+
 START_TEST(naks_of_the_peer)
 {
 	ck_assert_str_eq(
@@ -229,15 +236,28 @@ START_TEST(naks_of_the_peer)
 	ck_assert_str_eq(
 		send_failed(RXE_WC_REM_INV_REQ_ERR),
 		"invalid request NAK for PSN 7: the peer's receive is shorter than the 64 bytes "
-		"sent");
+		"sent, or the packet does not continue what the peer received before");
 	ck_assert_str_eq(send_failed(RXE_WC_REM_OP_ERR),
 			 "operational NAK for PSN 7: the peer could not complete its own receive");
-	peer_slot()->failures.at[0].qpn = PEER_QPN;
-	strcpy(peer_slot()->failures.at[0].why, "its receive names unmapped memory");
-	peer_slot()->failures.count = 1;
+	peer_has_recorded("its receive names unmapped memory");
 	ck_assert_str_eq(
 		send_failed(RXE_WC_REM_OP_ERR),
 		"operational NAK for PSN 7: the peer reports: its receive names unmapped memory");
+}
+END_TEST
+
+/* A NAK of an invalid request has several causes: both ends name the same one. */
+START_TEST(an_invalid_request_has_the_cause_of_the_peer)
+{
+	peer_has_recorded(refused(RC_FAULT_SEQUENCE));
+	request.head.opcode = RXE_WR_SEND;
+	ck_assert_str_eq(
+		send_failed(RXE_WC_REM_INV_REQ_ERR),
+		"invalid request NAK for PSN 7: the peer reports: refused the peer's request, "
+		"PSN 9: FIRST, MIDDLE and LAST packets are not in sequence; packets of another or "
+		"an earlier connection may have reached this QP");
+	request.head.opcode = RXE_WR_RDMA_WRITE;
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_REM_INV_REQ_ERR), "are not in sequence"));
 }
 END_TEST
 
@@ -488,6 +508,7 @@ int main(void)
 	tcase_add_test(tcase, a_foreign_peer_is_silent);
 	tcase_add_test(tcase, a_foreign_peer_beyond_the_memory_link);
 	tcase_add_test(tcase, naks_of_the_peer);
+	tcase_add_test(tcase, an_invalid_request_has_the_cause_of_the_peer);
 	tcase_add_test(tcase, keys_of_the_peer);
 	tcase_add_test(tcase, windows);
 	tcase_add_test(tcase, binds);
