@@ -46,6 +46,28 @@ def hosts(build):
          [ring, ring, r"^ +1 +[1-9]\d* +drop", ring, r"192\.0\.2\.1 on eth0, MTU 4096", r"sent_pkts +\d{3}"])
 
 
+def application(build, title, packages, says):
+    """The block below one heading of APPLICATIONS.md, in a shell of its own."""
+    need_packages(*packages.split())
+    section = text_of("APPLICATIONS.md").split(f"\n## {title}\n")[1].split("\n## ")[0]
+    script = re.search(r"^```sh\n(.*?)^```$", section, re.M | re.S)[1]
+    with Machine(build) as machine:
+        status, text = machine.run(script, title, folder=machine.shared, timeout_s=60)
+        if status != 0:
+            raise Failure(f"{title}: exit {status}:\n{text}")
+        need(text, says)
+
+
+APPLICATIONS = {
+    "qemu": ("QEMU: live migration", "qemu-system-x86",
+             ["^Migration status: completed", "^the memory is equal", r"rdma_sends +\d+"]),
+    "tgt": ("tgt and libiscsi: iSER", "tgt libiscsi-bin",
+            ["^Product:VIRTUAL-DISK", r"tests +1 +1 +1 +0 +0", r"127\.0\.0\.1:3260 -> 127\.0\.0\.1:\d+ .*rxe_dm0"]),
+    "ceph": ("Ceph: the messenger async+rdma", "ceph-mon ceph-common", [r"mon: 1 daemons, quorum a", r"rdma_sends +\d+"]),
+    "dapl": ("DAPL", "dapl2-utils", [r"(DAPL Test Complete\. PASSED[^$]*){2}"]),
+}
+
+
 def kubernetes(build, number, says):
     """The pods of one block. What stands behind `kubectl exec` runs in the pod's namespaces while the containers are there."""
     need_packages("python3-yaml", "ibverbs-utils", "infiniband-diags", "iproute2")
@@ -107,4 +129,6 @@ def container(build):
 PODS = {"server": r"^1000 iters in", "client": r"^1000 iters in"}
 CASES = {"page_kubernetes_pods": functools.partial(kubernetes, number=0, says={(name, "program"): said for name, said in PODS.items()}),
          "page_kubernetes_sidecar": functools.partial(kubernetes, number=1, says={("both", name): said for name, said in PODS.items()})}
+CASES |= {f"page_{name}": functools.partial(application, title=title, packages=packages, says=says)
+          for name, (title, packages, says) in APPLICATIONS.items()}
 CASES |= {f"page_{f.__name__}": f for f in (mpi, hosts, gitlab, container)}

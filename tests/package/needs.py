@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""`.packaging/build` on a machine that lacks what it needs: all is named or installed at once, and no half file stays.
+"""`.packaging/build` and `examples/setup` on a machine that lacks what they need: all is named or installed at once, and no half
+file stays.
 
 The machine is this one's PATH without the tools, with commands of the test in the place of dpkg-query, apt-get and id.
 
@@ -42,6 +43,11 @@ class Machine:
     def build(self, *args):
         env = {"PATH": self.path, "RXE_DM_PACKAGES": self.results, "APT_CALLS": self.calls, "LC_ALL": "C.UTF-8"}
         return subprocess.run(["/bin/bash", os.path.join(self.root, ".packaging/build"), *args], env=env, capture_output=True,
+                              text=True, check=False, timeout=120)
+
+    def setup(self, *args):
+        env = {"PATH": self.path, "APT_CALLS": self.calls, "LC_ALL": "C.UTF-8"}
+        return subprocess.run(["/bin/bash", os.path.join(self.root, "examples/setup"), *args], env=env, capture_output=True,
                               text=True, check=False, timeout=120)
 
     def left(self):
@@ -101,6 +107,18 @@ def no_check(root, folder):
     assert not re.search(r"install.* check( |$)", done.stderr), done.stderr
 
 
+def other_release(root, folder):
+    """A release that lacks a package which can be spared: the others are installed."""
+    knows = '#!/bin/sh\ncase "$*" in *tshark) exit 100 ;; esac\n'
+    machine = Machine(root, folder, {"dpkg-query": ABSENT, "apt-get": APT_GET.replace("100", "0"), "apt-cache": knows, "id": user(0)})
+    done = machine.setup("run")
+    assert done.returncode == 0 and "no package tshark" in done.stdout, f"{done.returncode}: {done.stdout}{done.stderr}"
+    with open(machine.calls, encoding="ascii") as f:
+        call = next(line for line in f if " install " in line)
+    says(call, ["gcc", "ibverbs-utils", "iproute2"])
+    assert "tshark" not in call, call
+
+
 def other_system(root, folder):
     """A system without dpkg: the commands are named."""
     for kind, names in {"tarball": ["xz"], "rpm": ["xz", "rpmbuild"], "container": ["xz", "podman or docker"]}.items():
@@ -122,7 +140,7 @@ def broken(root, folder):
 def main():
     root = os.path.realpath(sys.argv[1])
     failures = 0
-    for test in (ordinary_user, as_root, no_check, other_system, broken):
+    for test in (ordinary_user, as_root, no_check, other_release, other_system, broken):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 test(root, folder)
