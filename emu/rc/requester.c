@@ -493,6 +493,8 @@ static void packet_sent(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint3
 		req->rd_end[(req->rd_first + req->rd_atomic++) % RXE_MAX_RD_ATOMIC] = last_psn;
 	if (asked && req->cur_psn == req->sent_psn)
 		rc_rtt_sent(&req->rtt, last_psn, now_ns);
+	if (req->cur_psn == req->una_psn)
+		rc_retry_oldest_sent(&qp->rc.retry);
 	req->cur_psn = psn_add(last_psn, 1);
 	rc_window_sent(&req->window, packets_in_flight(req));
 	if (psn_diff(req->cur_psn, req->sent_psn) > 0)

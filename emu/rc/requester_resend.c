@@ -81,6 +81,7 @@ static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *q
 			      train) == SEND_TRAIN_FULL)
 		return OUTPUT_TRAIN_FULL;
 	req->probe = RC_PROBE_SENT;
+	rc_retry_oldest_sent(&qp->rc.retry);
 	part_requested(req, req->una_psn);
 	return OUTPUT_IDLE;
 }

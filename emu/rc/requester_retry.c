@@ -92,12 +92,20 @@ void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint6
 		start_timer(retry, attr, now_ns);
 }
 
+void rc_retry_oldest_sent(struct rc_retry *retry)
+{
+	retry->copies++;
+}
+
 void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr, bool outstanding,
 			 uint64_t now_ns)
 {
 	retry->retries = 0;
 	retry->rnr_retries = 0;
 	retry->rewound = false;
+	retry->rnr_until_ns = 0;
+	retry->copies = outstanding ? 1 : 0;
+	retry->old_copies = 0;
 	stop_timer(retry);
 	if (outstanding)
 		start_timer(retry, attr, now_ns);
@@ -156,16 +164,34 @@ enum rc_retry_action rc_retry_implied_nak(struct rc_retry *retry, const struct r
 	return spend(retry, attr);
 }
 
+/* False: none is left. */
+static bool spend_rnr(struct rc_retry *retry, const struct rxe_qp_attr *attr)
+{
+	if (attr->rnr_retry == RNR_RETRY_INFINITE)
+		return true;
+	if (retry->rnr_retries >= attr->rnr_retry)
+		return false;
+	assert(retry->rnr_retries < RNR_RETRY_INFINITE);
+	retry->rnr_retries++;
+	return true;
+}
+
 enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 				      uint8_t timer_code, uint64_t now_ns)
 {
+	const bool is_of_old_copy = retry->old_copies > 0;
+
+	assert(retry->old_copies <= retry->copies);
+	if (retry->copies > 0)
+		retry->copies--;
+	if (is_of_old_copy)
+		retry->old_copies--;
 	if (retry->rnr_until_ns)
 		return RC_RETRY_WAIT;
-	if (attr->rnr_retry != RNR_RETRY_INFINITE) {
-		if (retry->rnr_retries >= attr->rnr_retry)
+	if (!is_of_old_copy) {
+		if (!spend_rnr(retry, attr))
 			return RC_RETRY_GIVE_UP;
-		assert(retry->rnr_retries < RNR_RETRY_INFINITE);
-		retry->rnr_retries++;
+		retry->old_copies = retry->copies;
 	}
 	stop_timer(retry);
 	retry->rnr_until_ns = now_ns + rc_rnr_timer_ns(timer_code);

@@ -44,6 +44,10 @@ struct rc_retry {
 	bool rewound;
 	uint8_t retries; /* spent since the last progress */
 	uint8_t rnr_retries;
+	/* Copies of the oldest packet that were sent, and of which no RNR NAK has come. */
+	uint32_t copies;
+	/* Those of them that were sent before the last RNR NAK that spent a retry. */
+	uint32_t old_copies;
 };
 
 /* 4.096 us * 2^code; UINT64_MAX for code 0: no timeout (IBTA 9.7.6.1.3). */
@@ -62,6 +66,8 @@ void rc_retry_update_probe_timeout(struct rc_retry *retry, const struct rc_rtt *
 				   uint64_t now_ns);
 /* A request was sent. The timer runs from the first packet that is not acknowledged. */
 void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
+/* The oldest packet was sent, for the first time or again. */
+void rc_retry_oldest_sent(struct rc_retry *retry);
 /* The oldest request was acknowledged. outstanding: whether others remain. */
 void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr, bool outstanding,
 			 uint64_t now_ns);
@@ -73,6 +79,10 @@ enum rc_retry_action rc_retry_sequence_nak(struct rc_retry *retry, const struct 
  * which acknowledges all before it and may be repeated for each duplicate. */
 enum rc_retry_action rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 					  uint32_t psn, bool is_ack);
+/* An RNR NAK of the oldest packet. The standard (9.7.5.2.8) and rdma_rxe count each RNR NAK, but
+ * expect one for each back-off. Here probes may have sent the packet several times before the
+ * first NAK comes, and rdma_rxe answers each copy. So one NAK spends a retry, and those of the
+ * copies before it only wait. Progress ends the back-off: the peer has become ready. */
 enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 				      uint8_t timer_code, uint64_t now_ns);
 /* The payload to send is not ready. The ACK timer restarts when it is tried again, so no retry is

@@ -225,7 +225,94 @@ START_TEST(nak_lost)
 }
 END_TEST
 
+/* Sends the same packet four times before the first RNR NAK comes: three probes. The NAKs of the
+ * four copies come 20 us apart, the back-off is 10 us. Those of what is sent between them are
+ * lost. */
+static void naks_come_late(void)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.timeout = 10; /* 4.2 ms */
+	opts.rnr_retry = 1;
+	x->engine.cfg.probe_ns = 50000;
+	connect_ends(&opts);
+	fault("delay b RNR_NAK 100 395");
+	fault("delay b RNR_NAK 100 365");
+	fault("delay b RNR_NAK 100 285");
+	fault("delay b RNR_NAK 100 105");
+	fault("drop b RNR_NAK 100 x3");
+	SEND(64);
+	world_run_until(&w, 470);
+	expect_some("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+		    "    50.0 a   probe of psn 100\n"
+		    "   150.0 a   probe of psn 100\n"
+		    "   350.0 a   probe of psn 100\n"
+		    "   405.0 a   wait until 415.0, rewind to 100\n"
+		    "   415.0 a > SEND_ONLY 100 len 64 ackreq\n"
+		    "   425.0 a   wait until 435.0, rewind to 100\n"
+		    "   445.0 a   wait until 455.0, rewind to 100\n"
+		    "   465.0 a   wait until 475.0, rewind to 100\n");
+}
+
+/* They spend one retry. */
+START_TEST(naks_of_one_request_sent_again)
+{
+	naks_come_late();
+	RECV(64);
+	world_run(&w);
+	expect("   475.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "   480.0 b > ACK 100 msn 1\n"
+	       "   480.0 b   recv 1 SUCCESS len 64\n"
+	       "   485.0 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+/* The NAK of what was sent after the back-off spends the next. */
+START_TEST(nak_after_the_late_ones)
+{
+	naks_come_late();
+	world_run(&w);
+	expect("   475.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "   480.0 b > RNR_NAK 100 timer 1\n"
+	       "   485.0 a   to ERR\n"
+	       "   485.0 a   send 1 RNR_RETRY_EXC_ERR\n");
+}
+END_TEST
+
+/* A probe is received while the requester backs off for 655 ms: nothing is left to wait for. */
+START_TEST(progress_ends_the_back_off)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.timeout = 10; /* 4.2 ms */
+	opts.rnr_timer = 0;
+	x->engine.cfg.probe_ns = 50000;
+	connect_ends(&opts);
+	fault("delay b RNR_NAK 100 49");
+	SEND(64);
+	world_run_until(&w, 20);
+	RECV(64);
+	RECV(64);
+	world_run_until(&w, 59);
+	SEND(63);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b l RNR_NAK 100 timer 0\n"
+	       "    50.0 a   probe of psn 100\n"
+	       "    50.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "    55.0 b > ACK 100 msn 1\n"
+	       "    55.0 b   recv 1 SUCCESS len 64\n"
+	       "    59.0 a   wait until 655419.0, rewind to 100\n"
+	       "    60.0 a > SEND_ONLY 101 len 63 ackreq\n"
+	       "    60.0 a   send 1 SUCCESS\n"
+	       "    65.0 b > ACK 101 msn 2\n"
+	       "    65.0 b   recv 2 SUCCESS len 63\n"
+	       "    70.0 a   send 2 SUCCESS\n");
+}
+END_TEST
+
 RUN_TESTS("rnr", receive_is_posted_later, budget_used_up, no_budget_at_all, seven_is_forever,
 	  code_0_is_the_longest, a_long_message_waits_at_its_first_packet,
 	  a_write_with_immediate_waits_at_its_last, those_behind_wait_too,
-	  budget_comes_back_with_progress, nak_lost)
+	  budget_comes_back_with_progress, nak_lost, naks_of_one_request_sent_again,
+	  nak_after_the_late_ones, progress_ends_the_back_off)
