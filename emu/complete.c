@@ -32,9 +32,10 @@ static const uint8_t wc_opcodes[] = {
 
 enum rxe_wc_status rxe_wqe_failed_status(const struct rxe_send_wqe *wqe)
 {
-	if (wqe->opcode == RXE_WR_BIND_MW)
-		return RXE_WC_MW_BIND_ERR;
-	return wqe->opcode == RXE_WR_LOCAL_INV ? RXE_WC_LOC_QP_OP_ERR : RXE_WC_LOC_PROT_ERR;
+	/* IBTA 11.6.2: the memory management operation error is of both. */
+	return wqe->opcode == RXE_WR_BIND_MW || wqe->opcode == RXE_WR_LOCAL_INV
+		       ? RXE_WC_MW_BIND_ERR
+		       : RXE_WC_LOC_PROT_ERR;
 }
 
 static enum rxe_wc_status ask_host(struct rxe_engine *engine, const struct rxe_qp *qp, bool is_recv)

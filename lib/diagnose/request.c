@@ -248,7 +248,7 @@ void say_request(struct sentence *s, const struct diagnosis *d, const struct rxe
 		say(s, "the answer to PSN %u does not fit the request", qp->rc.req.una_psn);
 	else if (status == RXE_WC_MW_BIND_ERR && is_of(qp, RXE_WR_BIND_MW))
 		say_bind(s, d, qp, head(qp));
-	else if (status == RXE_WC_LOC_QP_OP_ERR && is_of(qp, RXE_WR_LOCAL_INV))
+	else if (status == RXE_WC_MW_BIND_ERR && is_of(qp, RXE_WR_LOCAL_INV))
 		say_invalidation(s, d, head(qp));
 	else if (status == RXE_WC_LOC_QP_OP_ERR)
 		say(s, "an RDMA read or an atomic on a QP whose max_rd_atomic is 0");

@@ -481,7 +481,7 @@ START_TEST(wrong_invalidations)
 	const uint32_t wrong[] = { mr->rkey, b.mr->rkey, type_1, ibv_inc_rkey(bound), 0x7777, 0 };
 
 	post_invalidate(&b, wrong[_i]);
-	end_wait_for(&b, 3, IBV_WC_LOC_QP_OP_ERR);
+	end_wait_for(&b, 3, IBV_WC_MW_BIND_ERR);
 	ck_assert_int_eq(ibv_dealloc_mw(mw), 0);
 	ck_assert_int_eq(ibv_dealloc_mw(one), 0);
 }

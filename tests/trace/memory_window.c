@@ -424,7 +424,7 @@ START_TEST(on_uc)
 	INVALIDATE(tagged(7));
 	world_run(&w);
 	expect_some("invalidate 3 SUCCESS\n"
-		    "invalidate 4 LOC_QP_OP_ERR\n");
+		    "invalidate 4 MW_BIND_ERR\n");
 	ck_assert_int_eq(b->qp.state, RXE_QPS_SQE);
 	WRITE_AT(128, 8, .rkey = tagged(7));
 	world_run(&w);
@@ -569,7 +569,7 @@ static void expect_no_invalidation(uint32_t key)
 {
 	INVALIDATE(key);
 	world_run(&w);
-	expect_some("     0.0 b   invalidate 1 LOC_QP_OP_ERR\n");
+	expect_some("     0.0 b   invalidate 1 MW_BIND_ERR\n");
 }
 
 START_TEST(a_region_is_not_invalidated)
@@ -596,7 +596,7 @@ START_TEST(errors_come_in_their_turn)
 	       "     5.0 a > ACK 500 msn 1\n"
 	       "    10.0 b   to ERR\n"
 	       "    10.0 b   send 1 SUCCESS\n"
-	       "    10.0 b   invalidate 2 LOC_QP_OP_ERR\n");
+	       "    10.0 b   invalidate 2 MW_BIND_ERR\n");
 }
 END_TEST
 

@@ -361,7 +361,7 @@ START_TEST(binds)
 	expect_bind(": the window is bound already: invalidate it first (IBV_WR_LOCAL_INV)");
 	request.head.opcode = RXE_WR_LOCAL_INV;
 	request.head.imm_or_rkey = KEY;
-	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_LOC_QP_OP_ERR),
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_MW_BIND_ERR),
 				     " cannot be invalidated: it is a region's"));
 }
 END_TEST
