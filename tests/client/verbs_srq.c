@@ -63,6 +63,29 @@ START_TEST(limit_event_once)
 }
 END_TEST
 
+/* Of a queue pair whose receives are an SRQ's: unread completions go, posted receives stay. */
+START_TEST(reset_takes_the_completions)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct end a, b;
+	struct ibv_wc wc;
+
+	ends_open(&a, &b, &with_srq);
+	for (uint32_t i = 0; i < 3; i++)
+		end_recv(&b, i, 0, 100);
+	/* What the ACK covers is received. */
+	for (uint32_t i = 0; i < 2; i++) {
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+	}
+	ck_assert_int_eq(ibv_poll_cq(b.cq, 1, &wc), 1);
+	ck_assert_uint_eq(wc.wr_id, 0);
+	ck_assert_int_eq(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE), 0);
+	end_expect_nothing(&b);
+	ends_close(&a, &b);
+}
+END_TEST
+
 START_TEST(limit_beyond_its_size)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 1u << 20 };
@@ -216,6 +239,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, receives_are_drawn_from_it);
 	tcase_add_test(tests, full);
 	tcase_add_test(tests, limit_event_once);
+	tcase_add_test(tests, reset_takes_the_completions);
 	tcase_add_test(tests, limit_beyond_its_size);
 	tcase_add_test(tests, resized);
 	tcase_add_test(tests, resized_with_a_limit);

@@ -399,6 +399,27 @@ START_TEST(packet_of_an_earlier_connection)
 }
 END_TEST
 
+/* ATOMIC WRITEs count as READs do. */
+START_TEST(too_many_atomic_writes)
+{
+	connect_ends(NULL);
+	b->qp.attr.max_dest_rd_atomic = 1;
+	POST(a, ATOMIC_WRITE, 8, .to = 0x4000);
+	POST(a, ATOMIC_WRITE, 8, .to = 0x4008);
+	world_run(&w);
+	expect("     0.0 a > ATOMIC_WRITE 100 len 8 ackreq\n"
+	       "     0.0 a > ATOMIC_WRITE 101 len 8 ackreq\n"
+	       "     5.0 b > READ_RESP_ONLY 100 len 0\n"
+	       "     5.0 b > NAK 101 invalid request\n"
+	       "     5.0 b   to ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n"
+	       "    10.0 a   to ERR\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    10.0 a   send 2 REM_INV_REQ_ERR\n");
+	ck_assert(node_is_untouched(y, 0x4008, 8));
+}
+END_TEST
+
 RUN_TESTS("errors", write_with_a_wrong_key, write_beyond_the_region,
 	  write_to_a_region_without_the_right, write_to_a_qp_without_the_right,
 	  region_goes_in_the_middle, read_with_a_wrong_key, read_beyond_the_region,
@@ -409,4 +430,4 @@ RUN_TESTS("errors", write_with_a_wrong_key, write_beyond_the_region,
 	  receive_with_a_wrong_key, receive_without_local_write, invalidate_of_what_is_not_a_window,
 	  write_with_immediate_that_loses_its_region, write_with_immediate_to_a_wrong_key,
 	  write_with_immediate_to_a_wrong_key_and_no_receive, too_many_reads,
-	  packet_of_an_earlier_connection)
+	  packet_of_an_earlier_connection, too_many_atomic_writes)

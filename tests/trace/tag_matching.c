@@ -260,6 +260,25 @@ START_TEST(unexpected)
 }
 END_TEST
 
+/* Each operation says that the list is out of step, also one that adds nothing. */
+START_TEST(out_of_step)
+{
+	connect_tagged();
+	add(5, 200, 0);
+	receive(71);
+	eager(6, 100);
+	world_run(&w);
+	skip();
+	ck_assert_int_eq(op(RXE_TM_SYNC, 8, 0, 0, 0), POST_OK);
+	ck_assert_int_eq(op(RXE_TM_DEL, 9, 0, 0, -1), POST_OK);
+	ck_assert_int_eq(op(RXE_TM_SYNC, 10, 0, 0, 1), POST_OK);
+	world_run(&w);
+	expect("   262.1 *   sync 8 SUCCESS, sync\n"
+	       "   262.1 *   delete 9 SUCCESS, sync\n"
+	       "   262.1 *   sync 10 SUCCESS\n");
+}
+END_TEST
+
 START_TEST(without_a_receive)
 {
 	struct node_qp_opts opts = world_opts();
@@ -533,7 +552,8 @@ START_TEST(write_with_immediate)
 END_TEST
 
 RUN_TESTS("tag_matching", eager_in_one_packet, eager_in_three_packets, eager_too_long,
-	  eager_is_deferred, another_packet_instead, unexpected, without_a_receive, no_tag, deleted,
-	  rendezvous_is_read, rendezvous_through_loss, rendezvous_without_the_right,
-	  rendezvous_is_incomplete, rendezvous_with_own_sends, rendezvous_header_too_long,
-	  many_rendezvous, queue_pair_fails, list_is_full, write_with_immediate)
+	  eager_is_deferred, another_packet_instead, unexpected, out_of_step, without_a_receive,
+	  no_tag, deleted, rendezvous_is_read, rendezvous_through_loss,
+	  rendezvous_without_the_right, rendezvous_is_incomplete, rendezvous_with_own_sends,
+	  rendezvous_header_too_long, many_rendezvous, queue_pair_fails, list_is_full,
+	  write_with_immediate)

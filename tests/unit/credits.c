@@ -24,8 +24,11 @@
 #include "tests/suite.h"
 
 #define SLOT	3u
+#define OTHER	5u
 #define PACKETS 10u
 #define BYTES	100u
+/* No correction follows another sooner, ns. */
+#define INTERVAL 50000u
 
 static struct vb_device *dev;
 static struct device_link *device_link;
@@ -169,6 +172,31 @@ START_TEST(what_a_rule_holds_was_taken)
 }
 END_TEST
 
+/* The kernel dropped as much as was received: an empty socket shows it, once for each 50 us. */
+START_TEST(what_the_kernel_drops_was_taken)
+{
+	struct ctl_shared *shared = dev->attachment.shared;
+	const uint64_t cost = offer(PACKETS);
+
+	atomic_fetch_or(&shared->used_slots[0], 1ull << OTHER);
+	atomic_store(&shared->slot[OTHER].offered[SLOT], 2 * cost);
+	credits_socket_empty(&dev->progress, INTERVAL);
+	ck_assert_uint_eq(taken(), 0); /* nothing was received since */
+	ck_assert_uint_eq(take_all(), PACKETS);
+	ck_assert_uint_eq(taken(), cost);
+	credits_socket_empty(&dev->progress, INTERVAL);
+	ck_assert_uint_eq(taken(), 2 * cost);
+	atomic_store(&shared->slot[OTHER].offered[SLOT], 3 * cost);
+	offer(PACKETS);
+	ck_assert_uint_eq(take_all(), PACKETS);
+	atomic_store(&shared->slot[OTHER].offered[SLOT], 4 * cost);
+	credits_socket_empty(&dev->progress, INTERVAL + INTERVAL / 2);
+	ck_assert_uint_eq(taken(), 3 * cost);
+	credits_socket_empty(&dev->progress, 2 * INTERVAL);
+	ck_assert_uint_eq(taken(), 4 * cost);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("room");
@@ -179,6 +207,7 @@ int main(void)
 	tcase_add_test(tcase, what_a_rule_drops_was_taken);
 	tcase_add_test(tcase, what_a_rule_doubles_was_taken_once);
 	tcase_add_test(tcase, what_a_rule_holds_was_taken);
+	tcase_add_test(tcase, what_the_kernel_drops_was_taken);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -379,6 +379,21 @@ START_TEST(handled_arrivals_are_released)
 }
 END_TEST
 
+/* Of a train that is read in part, all space stays: what follows in it was not handled. */
+START_TEST(train_read_in_part_is_kept)
+{
+	make_train(A, B, 3, 60, 60);
+	send_ok(a);
+	for (uint32_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(link_receive(b, got, 1), 1);
+		link_release(b);
+	}
+	link_close(b);
+	b = resume_slot(B);
+	expect_packets(b, 3);
+}
+END_TEST
+
 /* A sender that names a group of which the receiver is no member. */
 START_TEST(foreign_groups_are_refused)
 {
@@ -569,6 +584,7 @@ static TCase *make_tests(void)
 	tcase_add_test(tests, other_addresses_are_unreachable);
 	tcase_add_test(tests, groups_have_members);
 	tcase_add_test(tests, handled_arrivals_are_released);
+	tcase_add_test(tests, train_read_in_part_is_kept);
 	tcase_add_test(tests, foreign_groups_are_refused);
 	tcase_add_test(tests, complete_arrivals_are_private_and_have_icrcs);
 	tcase_add_test(tests, icrc_by_request);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 
 #include "device_fixture.h"
 #include "emu/cq.h"
@@ -36,6 +37,8 @@
 #define SRQN	  (OWN << RXE_SLOT_SHIFT | 1u)
 #define DOMAIN	  9u
 #define RECVS	  4u
+#define LONG	  1000u
+#define PID	  77
 
 static struct vb_device *dev;
 static struct ctl_remote_request *mailbox;
@@ -220,6 +223,79 @@ START_TEST(a_slow_owner_is_waited_for)
 }
 END_TEST
 
+/* The program may poll the last word of a message. Its page is missing here: when its store fails,
+ * all bytes before it are stored. */
+START_TEST(requests_store_the_last_word_last)
+{
+	const uint32_t at = PAGE + 8 - LONG;
+	struct rxe_mr *mr = &dev->attachment.shared->mrs.entry[rxe_key_index(KEY)];
+	uint8_t *two = mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(two, MAP_FAILED);
+	ck_assert_int_eq(mprotect(two + PAGE, PAGE, PROT_NONE), 0);
+	mr->addr = (uintptr_t)two;
+	mr->len = (uint64_t)2 * PAGE;
+	memset(mailbox->bytes, 1, LONG);
+	ck_assert(!ask(CTL_REMOTE_WRITE, IOVA + at, LONG));
+	for (uint32_t i = at; i < PAGE; i++)
+		ck_assert_msg(two[i] == 1, "the byte %u before the last word is missing", PAGE - i);
+	munmap(two, (size_t)2 * PAGE);
+}
+END_TEST
+
+/* The calls to the kernel, instead of those of the C library. The other process's memory is this
+ * one's. */
+static struct iovec stored[4];
+static uint32_t num_stored;
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long num_here,
+			 const struct iovec *there, unsigned long num_there, unsigned long flags)
+{
+	ck_assert(pid == PID && num_here == 1 && num_there == 1 && flags == 0);
+	memcpy(here->iov_base, there->iov_base, there->iov_len);
+	return (ssize_t)there->iov_len;
+}
+
+ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long num_here,
+			  const struct iovec *there, unsigned long num_there, unsigned long flags)
+{
+	ck_assert(pid == PID && num_here == 1 && num_there == 1 && flags == 0);
+	ck_assert(num_stored < 4 && here->iov_len == there->iov_len);
+	stored[num_stored++] = *there;
+	memcpy(there->iov_base, here->iov_base, there->iov_len);
+	return (ssize_t)there->iov_len;
+}
+
+START_TEST(the_kernel_stores_the_last_word_last)
+{
+	static const uint32_t lens[] = { LONG, 12, 8, 3 };
+	static const uint64_t cookie = 4711;
+	static uint8_t bytes[LONG];
+	struct ctl_slot *slot = &dev->attachment.shared->slot[OTHER];
+	const struct rxe_mr mr = { .kind = RXE_MR_PLAIN,
+				   .owner = OTHER,
+				   .epoch = 1,
+				   .iova = IOVA,
+				   .len = PAGE,
+				   .addr = (uintptr_t)pages };
+	const uint32_t len = lens[_i], tail = len < 8 ? len : 8;
+
+	atomic_store(&slot->pid, PID);
+	atomic_store(&slot->epoch, 1);
+	slot->cookie = cookie;
+	slot->cookie_at = (uintptr_t)&cookie;
+	memset(bytes, 1, sizeof(bytes));
+	num_stored = 0;
+	ck_assert(remote_write(&dev->progress, &mr, IOVA, bytes, len));
+	ck_assert_mem_eq(pages, bytes, len);
+	ck_assert_uint_eq(pages[len], UNTOUCHED);
+	ck_assert_uint_eq(num_stored, len > 8 ? 2 : 1);
+	ck_assert_ptr_eq(stored[num_stored - 1].iov_base, pages + len - tail);
+	ck_assert_uint_eq(stored[num_stored - 1].iov_len, tail);
+}
+END_TEST
+
 /* A sender withdraws a request, and sends the next one to another process before the first owner
  * has seen the bit: the first owner leaves it. The same holds for a slot's former process. */
 START_TEST(leaves_what_another_process_is_asked)
@@ -244,6 +320,8 @@ int main(void)
 	tcase_add_test(tcase, is_read_once);
 	tcase_add_test(tcase, an_srq_takes_one_completion_for_each_receive);
 	tcase_add_test(tcase, a_slow_owner_is_waited_for);
+	tcase_add_test(tcase, requests_store_the_last_word_last);
+	tcase_add_loop_test(tcase, the_kernel_stores_the_last_word_last, 0, 4);
 	tcase_add_test(tcase, leaves_what_another_process_is_asked);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
