@@ -18,11 +18,15 @@
 #include "lib/control/socket.h"
 #include "net/link/udp/address.h"
 #include "net/wire/packet.h"
+#include "rxe_dm/server/address.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/ethernet.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/local_peers.h"
+#include "rxe_dm/server/memory.h"
+#include "rxe_dm/server/time_wait.h"
 
 #define NO_STEERING   "this kernel or sandbox refuses SO_ATTACH_REUSEPORT_CBPF"
 #define LAST_LOOPBACK 254

@@ -2,6 +2,10 @@
 /* Begin and end of captures: memory for the rings, and a message to every process of the device.
  * Several captures share the rings, which hold what any of them wants. */
 #include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/slot.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -19,9 +23,6 @@
 #include "net/link/clock.h"
 #include "net/wire/cm.h"
 #include "net/wire/packet.h"
-#include "rxe_dm/server/conn.h"
-#include "rxe_dm/server/device.h"
-#include "rxe_dm/server/instance.h"
 
 /* A process with a full queue misses the message: the capturing command names it. */
 static void tell(const struct attachment *attachment)

@@ -16,7 +16,9 @@
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/slot.h"
 
 #define FILE_MAX 65536
 

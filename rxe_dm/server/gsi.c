@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Packets of QP 1: UD SEND_ONLY of one MAD each, as Linux sends them. */
+#include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/limit.h"
+#include "rxe_dm/server/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,10 +22,6 @@
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
-#include "rxe_dm/server/capture.h"
-#include "rxe_dm/server/device.h"
-#include "rxe_dm/server/instance.h"
-#include "rxe_dm/server/limit.h"
 
 #define GSI_PKEY    0xffffu
 #define PKEY_BASE   0x7fffu

@@ -16,6 +16,7 @@
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/slot.h"
 
 #define ZERO_STEP	 (1u << 20)    /* bytes zeroed before other clients are served */
 #define WAIT_FOR_REST_NS 1000000000ull /* time to wait for memory that still rests */

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include "rxe_dm/server/context.h"
+#include "rxe_dm/server/ethernet.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/memory.h"
+#include "rxe_dm/server/slot.h"
 
 /* Hands out the slot's socket; of a memory link its doorbell and its rings; on an interface a new
  * pair, of which the server keeps a copy of the receive socket, for its drop count. */

@@ -9,6 +9,7 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/slot.h"
 
 #define WAIT_FOR_OTHERS_NS 100000000ull /* longest time that a stopped process delays a dereg */
 

@@ -22,6 +22,7 @@
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/slot.h"
 
 /* Returns any handle of the inode's domain; NULL: it has none. */
 static const struct object *find_domain(const struct device *device, const struct stat *of)

@@ -15,6 +15,7 @@
 #include "lib/control/shared.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/slot.h"
 #include "rxe_dm/server/sysfs.h"
 
 #define UVERBS_MAJOR 231 /* also of umad nodes */

@@ -16,7 +16,10 @@
 #include "net/wire/packet.h"
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/ethernet.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/memory.h"
+#include "rxe_dm/server/time_wait.h"
 
 #define ARRIVALS	256 /* what the link reads at once, so that it keeps nothing */
 #define ARRIVALS_A_TURN 1024

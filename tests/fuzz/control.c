@@ -17,6 +17,7 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/context.h"
+#include "rxe_dm/server/time_wait.h"
 #include "tests/fuzz/control.h"
 
 #define MAX_CLIENTS   4u
