@@ -24,6 +24,7 @@
 #include "rxe_dm/server/ethernet.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
+#include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/local_peers.h"
 #include "rxe_dm/server/memory.h"
 #include "rxe_dm/server/time_wait.h"

@@ -15,6 +15,7 @@
 #include "rxe_dm/server/ethernet.h"
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/key.h"
+#include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/loop.h"
 #include "rxe_dm/server/object.h"
 #include "rxe_dm/server/range.h"

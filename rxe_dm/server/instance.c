@@ -21,6 +21,7 @@
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
+#include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/memory.h"
 #include "rxe_dm/server/random.h"
 #include "rxe_dm/server/slot.h"

@@ -10,6 +10,7 @@
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/local_peers.h"
 #include "rxe_dm/server/loop.h"
 

@@ -19,6 +19,7 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/listener.h"
 
 /* Longest time to wait for the answers of servers that are not stopped: without an answer the
  * peers' first packets are dropped as foreign. */

@@ -13,6 +13,7 @@
 #include "net/wire/gid.h"
 #include "rxe_dm/server/loop.h"
 
+struct ctl_name;
 struct device;
 struct instance;
 struct local_peer;

@@ -2,6 +2,7 @@
 /* A device in shared memory: the server makes the files of the rings and the doorbells, tells the
  * processes who is there, and has a link of its own as slot 0. */
 #include "rxe_dm/server/memory.h"
+
 #include "net/link/clock.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"

@@ -16,8 +16,10 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/listener.h"
 
 /* A process that has asked for the files. It keeps its number when it executes the program. */
 struct user_process {

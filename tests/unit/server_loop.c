@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/control/socket.h"
+#include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/loop.h"
 #include "tests/suite.h"
 
