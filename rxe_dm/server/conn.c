@@ -47,6 +47,29 @@ static void end_call(struct call *call)
 	call->num_out = 0;
 }
 
+/* The connection is in the list of those with work while pending is not 0. */
+static void set_pending(struct conn *conn, int pending)
+{
+	struct instance *instance = conn->instance;
+
+	if (!conn->pending && pending)
+		DL_APPEND2(instance->working, conn, wprev, wnext);
+	else if (conn->pending && !pending)
+		DL_DELETE2(instance->working, conn, wprev, wnext);
+	conn->pending = pending;
+}
+
+/* Programs keep the instance in use. */
+static void set_role(struct conn *conn, uint32_t role)
+{
+	struct instance *instance = conn->instance;
+
+	assert(instance->num_programs >= (conn->role == CTL_ROLE_PROGRAM));
+	instance->num_programs -= conn->role == CTL_ROLE_PROGRAM;
+	instance->num_programs += role == CTL_ROLE_PROGRAM;
+	conn->role = role;
+}
+
 void conn_close(struct conn *conn)
 {
 	struct instance *instance = conn->instance;
@@ -54,6 +77,7 @@ void conn_close(struct conn *conn)
 
 	if (conn->pending)
 		end_call(&conn->call);
+	set_pending(conn, 0);
 	DL_FOREACH_SAFE2(conn->users, user, next, cnext)
 	context_drop_user(user);
 	for (uint32_t i = 0; i < CTL_DEVICE_MAX; i++) {
@@ -64,6 +88,7 @@ void conn_close(struct conn *conn)
 	cm_end_conn(conn);
 	loop_close(&instance->loop, &conn->sock);
 	loop_close(&instance->loop, &conn->death);
+	set_role(conn, 0);
 	assert(!conn->users && !conn->captures && instance->num_conns > 0);
 	DL_DELETE(instance->conns, conn);
 	instance->num_conns--;
@@ -100,7 +125,8 @@ static int send_reply(struct call *call, int status)
 			status ? 0 : call->num_out, MSG_DONTWAIT);
 }
 
-static void run_call(struct conn *conn)
+/* Returns pending after that; 0: the connection may be freed. */
+static int run_call(struct conn *conn)
 {
 	struct call *call = &conn->call;
 	const struct serve_row *row = &serve_table[call->req.op];
@@ -111,20 +137,21 @@ static void run_call(struct conn *conn)
 	if (status == 0)
 		status = row->serve(call);
 	if (status > 0) {
-		conn->pending = status;
-		return;
+		set_pending(conn, status);
+		return status;
 	}
-	conn->pending = 0;
+	set_pending(conn, 0);
 	rc = send_reply(call, status);
 	end_call(call);
 	if (rc)
 		conn_close(conn); /* the client does not read its replies */
+	return 0;
 }
 
-void conn_resume(struct conn *conn)
+int conn_resume(struct conn *conn)
 {
 	assert(conn->pending && conn->role);
-	run_call(conn);
+	return run_call(conn);
 }
 
 static int check_hello(const struct ctl_hello *hello, ssize_t n)
@@ -151,7 +178,7 @@ static void answer_hello(struct conn *conn, int status)
 	};
 
 	if (ctl_send(conn->sock.fd, &reply, sizeof(reply), NULL, 0, MSG_DONTWAIT) && status == 0)
-		conn->role = 0;
+		set_role(conn, 0);
 }
 
 static void read_hello(struct conn *conn)
@@ -170,7 +197,7 @@ static void read_hello(struct conn *conn)
 			(int)conn->pid, hello.version, hello.protocol, RXE_DM_VERSION, CTL_PROTOCOL,
 			hello.protocol == CTL_PROTOCOL ? " of another build" : "");
 	if (status == 0)
-		conn->role = hello.role;
+		set_role(conn, hello.role);
 	if (status != -EBADMSG)
 		answer_hello(conn, status);
 	if (conn->role == 0)
@@ -195,7 +222,7 @@ static void read_request(struct conn *conn)
 		conn_close(conn);
 		return;
 	}
-	run_call(conn);
+	(void)run_call(conn);
 }
 
 static void sock_ready(struct loop_source *source, uint32_t events)

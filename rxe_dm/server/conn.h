@@ -45,7 +45,8 @@ struct call {
 };
 
 struct conn {
-	struct conn *prev, *next; /* of the instance */
+	struct conn *prev, *next;   /* of the instance */
+	struct conn *wprev, *wnext; /* of the instance's working ones, while pending is not 0 */
 	struct instance *instance;
 	struct loop_source sock;
 	struct loop_source death; /* pidfd: a forked child may keep the socket open */
@@ -65,8 +66,9 @@ struct conn {
 void conn_open(struct instance *instance, int fd);
 /* Frees everything that the process held. */
 void conn_close(struct conn *conn);
-/* Continues the call in progress. */
-void conn_resume(struct conn *conn);
+/* Continues the call in progress. Returns pending after that; 0: the call is done, and the
+ * connection may be freed. */
+int conn_resume(struct conn *conn);
 
 enum serve_needs {
 	NEEDS_NOTHING,

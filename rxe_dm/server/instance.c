@@ -196,12 +196,8 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 
 static bool is_used(const struct instance *instance)
 {
-	const struct conn *conn;
-
-	DL_FOREACH (instance->conns, conn) {
-		if (conn->role == CTL_ROLE_PROGRAM)
-			return true;
-	}
+	if (instance->num_programs)
+		return true;
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
 		if (instance->devices[i].contexts || instance->devices[i].captures ||
 		    instance->devices[i].num_faults)
@@ -229,20 +225,22 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 	return a_ns < b_ns ? a_ns : b_ns;
 }
 
-/* Resumes calls that have more to do or wait for other processes. Returns when to do so again. */
+/* Continues each call that has more to do, or waits for other processes, by one step. Returns when
+ * to do so again. conn_resume() may free its own connection, but ends no other one, so next stays.
+ * Between two turns every source of the loop that is ready is handled once: a long call delays
+ * others by one step. */
 static uint64_t resume_calls(const struct instance *instance, uint64_t now_ns)
 {
 	struct conn *conn, *next;
 	uint64_t due_ns = UINT64_MAX;
 
-	DL_FOREACH_SAFE (instance->conns, conn, next) {
-		if (conn->pending)
-			conn_resume(conn);
-	}
-	DL_FOREACH (instance->conns, conn) {
-		if (conn->pending)
-			due_ns = earlier(due_ns,
-					 conn->pending == SERVE_MORE ? now_ns : now_ns + WAIT_NS);
+	DL_FOREACH_SAFE2(instance->working, conn, next, wnext)
+	{
+		switch (conn_resume(conn)) {
+		case 0: break;
+		case SERVE_MORE: due_ns = now_ns; break;
+		case SERVE_WAIT: due_ns = earlier(due_ns, now_ns + WAIT_NS); break;
+		}
 	}
 	return due_ns;
 }
@@ -267,14 +265,6 @@ static uint64_t run_jobs(struct instance *instance, uint64_t now_ns)
 	return instance->gsi_local ? now_ns : due_ns;
 }
 
-/* Milliseconds, rounded up, as epoll_wait takes them; -1: forever. */
-static int timeout_ms(uint64_t due_ns, uint64_t now_ns)
-{
-	if (due_ns == UINT64_MAX)
-		return -1;
-	return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / 1000000 % 1000000000) + 1;
-}
-
 /* Reports the end of the devices to every process: queue pairs flush, and nothing hangs. */
 static void announce_end(struct instance *instance)
 {
@@ -287,8 +277,10 @@ static void announce_end(struct instance *instance)
 	}
 }
 
-void instance_run(struct instance *instance)
+int instance_run(struct instance *instance)
 {
+	int rc = 0;
+
 	while (!instance->ending) {
 		const uint64_t now_ns = clock_now_ns();
 		uint64_t due_ns = resume_calls(instance, now_ns);
@@ -297,10 +289,17 @@ void instance_run(struct instance *instance)
 		if (end_ns <= now_ns)
 			break;
 		due_ns = earlier(due_ns, earlier(end_ns, run_jobs(instance, now_ns)));
-		if (loop_once(&instance->loop, timeout_ms(due_ns, clock_now_ns())) < 0)
+		rc = loop_once(&instance->loop, loop_timeout_ms(due_ns, clock_now_ns()));
+		if (rc < 0) {
+			ctl_log(CTL_LOG_ERROR,
+				"the event loop failed, the server ends, and programs lose their "
+				"devices: %s",
+				strerror(-rc));
 			break;
+		}
 	}
 	announce_end(instance);
+	return rc < 0 ? rc : 0;
 }
 
 void instance_fini(struct instance *instance)

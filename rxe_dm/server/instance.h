@@ -37,7 +37,8 @@ struct instance {
 	uint64_t linger_ns;
 	bool ending;
 	struct conn *conns;
-	uint32_t num_conns;
+	struct conn *working; /* connections whose call is not done */
+	uint32_t num_conns, num_programs;
 	uint32_t num_devices;
 	struct device devices[CTL_DEVICE_MAX];
 	struct rdma_ids *cm; /* the connection manager (cm.h) */
@@ -56,8 +57,9 @@ enum instance_result {
 
 enum instance_result instance_init(struct instance *ret, const struct ctl_settings *settings,
 				   bool persistent);
-/* Serves until a stop request, a signal, or the end of the linger time. */
-void instance_run(struct instance *instance);
+/* Serves until a stop request, a signal, or the end of the linger time: 0. A negative errno,
+ * explained on the log: the event loop failed. */
+int instance_run(struct instance *instance);
 void instance_fini(struct instance *instance);
 
 #endif

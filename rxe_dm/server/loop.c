@@ -2,6 +2,7 @@
 /* Event loop on epoll. */
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "rxe_dm/server/loop.h"
@@ -57,4 +58,16 @@ int loop_once(struct loop *loop, int timeout_ms)
 			source->ready(source, event.events);
 	}
 	return n;
+}
+
+int loop_timeout_ms(uint64_t due_ns, uint64_t now_ns)
+{
+	uint64_t ms;
+
+	if (due_ns == UINT64_MAX)
+		return -1;
+	if (due_ns <= now_ns)
+		return 0;
+	ms = (due_ns - now_ns - 1) / 1000000 + 1;
+	return ms > INT_MAX ? INT_MAX : (int)ms;
 }

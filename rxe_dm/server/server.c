@@ -32,13 +32,13 @@ static void reset_scheduling(void)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
-static int report_up(const struct instance *instance, bool to_starter)
+static void report_up(const struct instance *instance, bool to_starter)
 {
 	if (to_starter) {
 		ctl_ready_send(CTL_READY_UP, "");
 		ctl_log_stderr(CTL_LOG_ERROR); /* /dev/null from here on */
 		close(CTL_READY_FD);
-		return 0;
+		return;
 	}
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
 		const struct device *device = &instance->devices[i];
@@ -49,7 +49,6 @@ static int report_up(const struct instance *instance, bool to_starter)
 		       (unsigned long long)(device->ranges.len >> 20), device->arena.kind);
 	}
 	fflush(stdout);
-	return 0;
 }
 
 /* A server that a program starts after a kill takes over the killed server's settings. */
@@ -77,8 +76,8 @@ int server_run(const struct ctl_settings *settings, bool lingers, bool to_starte
 	switch (bring_up(&instance, settings, lingers)) {
 	case INSTANCE_UP:
 		ctl_saved_write(&instance.settings, instance.persistent);
-		status = report_up(&instance, to_starter);
-		instance_run(&instance);
+		report_up(&instance, to_starter);
+		status = instance_run(&instance) ? 1 : 0;
 		ctl_saved_remove(settings->instance);
 		instance_fini(&instance);
 		break;

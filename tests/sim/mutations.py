@@ -469,6 +469,10 @@ MUTATIONS = [
      "object->addr == (uint64_t)of->st_ino", "files of one inode number on two devices share an XRC domain", "server_objects"),
     ("rcv_data_in_bytes", "rxe_dm/server/sysfs_device.c", "\"counters/port_rcv_data\", c.rcvd_bytes / 4", "\"counters/port_rcv_data\", c.rcvd_bytes",
      "port_rcv_data counts bytes", "view_counters"),
+    ("far_deadline_spins", "rxe_dm/server/loop.c", "\tms = (due_ns - now_ns - 1) / 1000000 + 1;", "\tms = (due_ns - now_ns) / 1000000 % 1000000000 + 1;",
+     "a deadline far away is a timeout of any length", "server_loop"),
+    ("failing_loop_ends_in_order", "rxe_dm/server/instance.c", "return rc < 0 ? rc : 0;", "return 0;", "a server whose event loop fails exits with 0",
+     "server_instance"),
     # rsockets
     ("rsocket_reads_outside", "lib/rdmacm/rsocket/queue.c", " || len > receiver->size - receiver->unread) {", ") {",
      "an rsocket's peer announces more bytes than the buffer has", "rsocket_hostile"),

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -110,6 +111,31 @@ START_TEST(ended_by_itself)
 	ck_assert_int_eq(loop_once(&loop, -1), 1);
 	ck_assert_int_eq(loop_once(&loop, 0), 0);
 	ck_assert_int_eq(probes[0].handled, 1);
+}
+END_TEST
+
+START_TEST(timeouts)
+{
+	const uint64_t now_ns = 5000000000ull, ms = 1000000, most = (uint64_t)INT_MAX * ms;
+	const struct {
+		uint64_t due_ns;
+		int expected;
+	} rows[] = {
+		{ UINT64_MAX, -1 },
+		{ 0, 0 },
+		{ now_ns, 0 },
+		{ now_ns + 1, 1 },
+		{ now_ns + ms, 1 },
+		{ now_ns + ms + 1, 2 },
+		{ now_ns + 1000000000 * ms, 1000000000 },
+		{ now_ns + 1000000001 * ms, 1000000001 },
+		{ now_ns + most, INT_MAX },
+		{ now_ns + most + 1, INT_MAX },
+		{ UINT64_MAX - 1, INT_MAX },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		ck_assert_int_eq(loop_timeout_ms(rows[i].due_ns, now_ns), rows[i].expected);
 }
 END_TEST
 
@@ -225,6 +251,7 @@ int main(void)
 	tcase_add_test(tc, none_starves);
 	tcase_add_test(tc, ended_by_another_handler);
 	tcase_add_test(tc, ended_by_itself);
+	tcase_add_test(tc, timeouts);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("listener");
 	tcase_add_checked_fixture(tc, setup_listener, teardown_listener);
