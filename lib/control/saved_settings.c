@@ -20,6 +20,7 @@
 #define FOLDER	  "/dev/shm/"
 #define STAYS	  "stays\n"
 #define NAMESPACE "namespace"
+#define PROCESS	  "process"
 
 /* "rxe_dm-0-4026531840-default": an instance belongs to one user and one network namespace. */
 static void file_name(char ret[static 100], const char *instance)
@@ -169,12 +170,71 @@ void ctl_saved_write(const struct ctl_settings *settings, bool stays)
 	if (!f)
 		return;
 	if (ftruncate(fileno(f), 0) == 0) {
-		fprintf(f, NAMESPACE "=%llu\n", namespace_cookie());
+		fprintf(f, NAMESPACE "=%llu\n" PROCESS "=%d\n", namespace_cookie(), (int)getpid());
 		write_settings(f, settings);
 		if (stays)
 			fprintf(f, STAYS);
 	}
 	fclose(f);
+}
+
+/* A killed server's number may be that of another program. */
+static bool is_server(int pid)
+{
+	char path[64], comm[20] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(comm, sizeof(comm), f))
+		comm[0] = '\0';
+	fclose(f);
+	return strcmp(comm, "rxe_dm\n") == 0;
+}
+
+/* The process that wrote the file, if it is in the network namespace; else 0. */
+static pid_t running(const char *name, unsigned long long net)
+{
+	char line[64], path[64];
+	struct stat st;
+	int pid = 0;
+	FILE *f = open_file(name, O_RDONLY, "r");
+
+	while (f && pid == 0 && fgets(line, sizeof(line), f))
+		sscanf(line, PROCESS "=%d", &pid);
+	if (f)
+		fclose(f);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	if (pid <= 0 || stat(path, &st) || st.st_ino != net || !is_server(pid))
+		return 0;
+	return (pid_t)pid;
+}
+
+pid_t ctl_saved_elsewhere(const char *instance, unsigned long long *ret_namespace)
+{
+	char own[100], wanted[100], name[100];
+	const struct dirent *entry;
+	unsigned long long net;
+	DIR *folder = opendir(FOLDER);
+	pid_t pid = 0;
+
+	file_name(own, instance);
+	while (folder && pid == 0 && (entry = readdir(folder))) {
+		snprintf(name, sizeof(name), "%.99s", entry->d_name);
+		if (sscanf(name, "rxe_dm-%*u-%llu-", &net) != 1 || strcmp(name, own) == 0)
+			continue;
+		snprintf(wanted, sizeof(wanted), "rxe_dm-%u-%llu-%.32s", (unsigned int)geteuid(),
+			 net, instance);
+		if (strcmp(name, wanted) == 0)
+			pid = running(name, net);
+		if (pid)
+			*ret_namespace = net;
+	}
+	if (folder)
+		closedir(folder);
+	return pid;
 }
 
 void ctl_saved_remove(const char *instance)

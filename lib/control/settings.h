@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/control/protocol.h"
 
@@ -73,6 +74,9 @@ bool ctl_settings_check(struct ctl_settings *settings, char why[static CTL_WHY_M
 
 /* Saves the settings of a server that is up. stays: the server runs until 'rxe_dm stop'. */
 void ctl_saved_write(const struct ctl_settings *settings, bool stays);
+/* A server of this user that runs the instance in another network namespace, whose inode it returns
+ * as well. 0: none is known. */
+pid_t ctl_saved_elsewhere(const char *instance, unsigned long long *ret_namespace);
 /* The instance ends in order: the next server begins with defaults. */
 void ctl_saved_remove(const char *instance);
 /* Replaces defaults in settings by those of a killed server. Values from the environment win; if it

@@ -339,7 +339,7 @@ static int capture_to(struct capturing *c, const char *path, const char *instanc
 	if (open_file(c, path))
 		return 1;
 	watch_signals();
-	if (ctl_connect_as(&c->client, instance, CTL_ROLE_COMMAND, true) == 0) {
+	if (elsewhere_connect(&c->client, instance, "capture", true) == 0) {
 		rc = capture(c);
 		ctl_disconnect(c->client);
 	}

@@ -73,6 +73,14 @@ struct command_server {
 	struct ctl_settings settings;
 };
 
+struct ctl_client;
+
+/* elsewhere.c. Logs where the instance runs, if that is another network namespace. */
+void elsewhere_log(const char *instance, const char *command);
+/* As ctl_connect_as(CTL_ROLE_COMMAND); where no server runs here, logs the above. */
+int elsewhere_connect(struct ctl_client **ret, const char *instance, const char *command,
+		      bool autostart);
+
 int command_start(int argc, char **argv, struct command_server *ret);
 int command_stop(int argc, char **argv);
 int command_show(int argc, char **argv);

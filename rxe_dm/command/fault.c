@@ -248,7 +248,7 @@ static int act(struct asked *asked, const struct action *action, const char *ins
 
 	if (!action->is_good(asked))
 		return 2;
-	rc = ctl_connect_as(&asked->client, instance, CTL_ROLE_COMMAND, !action->without);
+	rc = elsewhere_connect(&asked->client, instance, "fault", !action->without);
 	if (rc == -ECONNREFUSED && action->without)
 		return action->without(asked, instance);
 	if (rc)

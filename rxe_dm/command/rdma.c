@@ -185,7 +185,7 @@ static int with_server(struct request *request, char object)
 		ctl_log(CTL_LOG_ERROR, "%s", why);
 		return 2;
 	}
-	rc = ctl_connect_as(&client, settings.instance, CTL_ROLE_COMMAND, false);
+	rc = elsewhere_connect(&client, settings.instance, "rdma", false);
 	if (rc == -ECONNREFUSED)
 		return request->device ? fail("there is no device", request->device) : 0;
 	if (rc)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/control/agree.h"
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
 #include "rxe_dm/command/command.h"
@@ -75,10 +76,35 @@ static int set_libraries(const char *folders, bool rsockets)
 	return rc;
 }
 
+/* A running server keeps its settings. keep: variables that contradict them are taken out of the
+ * environment. False: some do; explained. */
+static bool agrees(struct ctl_client *client, bool keep)
+{
+	struct ctl_device device[CTL_DEVICE_MAX];
+	char has[CTL_HAS_MAX];
+	const char *variable;
+	size_t n;
+
+	if (ctl_list_devices(client, device, CTL_DEVICE_MAX, &n))
+		return true;
+	while ((variable = ctl_contradicts(device, n, has))) {
+		if (!keep) {
+			ctl_log(CTL_LOG_ERROR,
+				"%s is %.60s, but instance '%s' (process %d) runs with %s: "
+				"'rxe_dm stop' it first, choose another one with --instance, or "
+				"run with what it has by --keep",
+				variable, run_variable(variable), client->instance,
+				(int)client->server_pid, has);
+			return false;
+		}
+		unsetenv(variable);
+	}
+	return true;
+}
+
 /* Checks the settings and starts the server, so that errors are explained here and not by a program
- * that finds no device. A running server keeps its settings; the library reports a difference.
- * Returns an exit status. */
-static int need_server(struct ctl_settings *settings, enum run_view view, bool host,
+ * that finds no device. Returns an exit status. */
+static int need_server(struct ctl_settings *settings, enum run_view view, bool host, bool keep,
 		       const char *folders)
 {
 	struct ctl_client *client;
@@ -91,7 +117,9 @@ static int need_server(struct ctl_settings *settings, enum run_view view, bool h
 	}
 	if (ctl_connect_as(&client, settings->instance, CTL_ROLE_COMMAND, true))
 		return 1;
-	if (view != RUN_VIEW_NONE && !run_view(client, view, host, folders))
+	if (!agrees(client, keep))
+		status = 2;
+	else if (view != RUN_VIEW_NONE && !run_view(client, view, host, folders))
 		status = 1;
 	ctl_disconnect(client);
 	return status;
@@ -101,7 +129,7 @@ int command_run(int argc, char **argv)
 {
 	static const char *const views[] = { "preload", "namespace", "none",
 					     NULL }; /* enum run_view */
-	bool rsockets = false, host = false;
+	bool rsockets = false, host = false, keep = false;
 	uint64_t view = RUN_VIEW_PRELOAD;
 	const struct command_option own[] = {
 		{ .name = "view",
@@ -113,6 +141,9 @@ int command_run(int argc, char **argv)
 		{ .name = "host-devices",
 		  .help = "let it see the adapters of the host, too",
 		  .given = &host },
+		{ .name = "keep",
+		  .help = "go on with the settings of a running server where these differ",
+		  .given = &keep },
 		{ .name = "rsockets",
 		  .help = "let the program's TCP sockets be rsockets (preloads librspreload.so)",
 		  .given = &rsockets },
@@ -131,7 +162,7 @@ int command_run(int argc, char **argv)
 	}
 	if (!find_libraries(folders))
 		return 1;
-	status = need_server(&options.settings, (enum run_view)view, host, folders);
+	status = need_server(&options.settings, (enum run_view)view, host, keep, folders);
 	if (status)
 		return status;
 	if (set_libraries(folders, rsockets)) {

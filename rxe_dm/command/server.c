@@ -158,6 +158,7 @@ int command_stop(int argc, char **argv)
 	if (rc == -ECONNREFUSED) {
 		ctl_saved_remove(instance);
 		printf("instance '%s' is not running\n", instance);
+		elsewhere_log(instance, "stop");
 		return 0;
 	}
 	if (rc == 0)

@@ -228,7 +228,7 @@ int command_show(int argc, char **argv)
 		return 2;
 	if (what.features)
 		return list_features(&what);
-	rc = ctl_connect_as(&client, options.settings.instance, CTL_ROLE_COMMAND, false);
+	rc = elsewhere_connect(&client, options.settings.instance, "show", false);
 	if (rc == -ECONNREFUSED)
 		return none_running(options.settings.instance, what.json);
 	if (rc)

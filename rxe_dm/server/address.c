@@ -187,6 +187,17 @@ static void explain(const struct gid *gid, int rc)
 			ROCE_UDP_PORT, text, ROCE_UDP_PORT);
 }
 
+/* The first device of an instance has another address than programs expect by default. */
+static void explain_other(const struct device *device)
+{
+	char text[CTL_GID_STR_MAX];
+
+	ctl_log(CTL_LOG_WARNING,
+		"rxe_dm%u has the address %s, because 127.0.0.1 is in use by another instance or "
+		"program: programs use that address, or choose one with --address",
+		device->index, ctl_gid_str(&device->gid, text));
+}
+
 /* Opens the device at the address that the settings name, or at the first of loopback that is free.
  * Failures are explained on the log. */
 static int open_at(struct device *device, const struct ctl_settings *settings,
@@ -204,6 +215,8 @@ static int open_at(struct device *device, const struct ctl_settings *settings,
 		rc = open(device, &gid);
 	}
 	device->gid = gid;
+	if (rc == 0 && !is_fixed && device->index == 0 && gid.raw[15] != 1)
+		explain_other(device);
 	if (!is_fixed && (rc == -EBUSY || (rc == -EADDRINUSE && !taken_everywhere())))
 		ctl_log(CTL_LOG_ERROR,
 			"all of 127.0.0.1 to 127.0.0.%d are in use: choose an address with "

@@ -102,7 +102,8 @@ def differs(build):
     with Instance(build, "profile_differs", profile="tiny") as instance:
         instance.command("start")
         instance.env["RXE_DM_PROFILE"] = "rxe"
-        program = instance.start(["ibv_devinfo"])
+        need_line(instance.command("run", "--", "ibv_devinfo"), "RXE_DM_PROFILE is rxe", "runs with tiny", "--keep")
+        program = instance.start(["env", "RXE_DM_PROFILE=rxe", "ibv_devinfo"], options=["--keep"])
         program.wait(20)
         if "RXE_DM_PROFILE is not what" not in program.text() or not re.search(r"fw_ver:\s+1\.0\.0", program.text()):
             raise Failure(f"not told of the difference: {program.text()}")

@@ -76,6 +76,62 @@ def run_checks_settings(build):
             raise Failure(f"run: {done.returncode}, {done.stdout}{done.stderr}")
 
 
+def run_contradicts(build):
+    """Settings that a running server does not have: the program is not started, and a line names both values."""
+    with Instance(build, "contradicts") as instance:
+        instance.command("start", "--devices", "1")
+        mine = instance.address
+        for options, words in ((["--address", "127.9.9.9"], ["RXE_DM_ADDRESS is 127.9.9.9", f"runs with {mine}", "--keep"]),
+                               (["--link", "memory"], ["RXE_DM_LINK is memory", "runs with udp"]),
+                               (["--arena", "1M"], ["RXE_DM_ARENA is 1M", "runs with 65536K"]),
+                               (["--mlx5", "on"], ["RXE_DM_MLX5 is on", "runs with off"])):
+            done = instance.command("run", *options, "--", "echo", "the program runs")
+            need_line(done, *words)
+            if "the program runs" in done.stdout:
+                raise Failure(f"{options}: the program was started")
+            done = instance.command("run", *options, "--keep", "--", "ibv_devinfo")
+            if done.returncode or "changes nothing" in done.stderr or "127.9.9.9" in done.stderr:
+                raise Failure(f"{options} --keep: {done.returncode}, {done.stderr}")
+        for same in (["--address", mine], ["--arena", "65536K"], ["--link", "udp", "--devices", "1"], ["--link", "auto"], ["--trains", "off"]):
+            done = instance.command("run", *same, "--", "ibv_devinfo")
+            if done.returncode or done.stderr:
+                raise Failure(f"{same}: {done.returncode}, {done.stderr}")
+
+
+def second_instance(build):
+    """Without settings a second instance has another address than programs expect, and says so."""
+    with Instance(build, "default_first", address="127.0.0.1") as first, Instance(build, "default_second") as second:
+        first.command("start")
+        del second.env["RXE_DM_ADDRESS"]
+        done = second.command("run", "--", "ibv_devices")
+        if done.returncode or not re.search(r"rxe_dm0 has the address 127\.0\.0\.\d+, because 127\.0\.0\.1 is in use", done.stderr):
+            raise Failure(f"{done.returncode}, {done.stderr}")
+
+
+def elsewhere(build):
+    """An instance that runs in another network namespace: the commands say where, and how to get there."""
+    if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("nsenter"):
+        raise Skip("a network namespace needs root, unshare and nsenter")
+    with Instance(build, "elsewhere") as instance:
+        instance.command("start")
+        pid, net = instance.server_pid(), os.stat("/proc/self/ns/net").st_ino
+        instance.prefix = ["unshare", "-n"]
+        for command in (["show"], ["stop"], ["fault", "list"], ["rdma", "dev"], ["capture", "--count", "1", "/dev/null"]):
+            done = instance.command(*command)
+            said = re.search(r"runs in another network namespace, net:\[(\d+)\] \(process (\d+)\): '(nsenter .*)' reaches it", done.stderr)
+            if not said or said.groups()[:2] != (str(net), str(pid)) or not said.group(3).endswith("rxe_dm " + command[0]):
+                raise Failure(f"{command}: {done.returncode}, {done.stdout}{done.stderr}")
+        path = said.group(3).replace("rxe_dm capture", f"{instance.command_path} show").split()
+        instance.prefix = ["unshare", "-n"]
+        shown = subprocess.run([*instance.prefix, *path], env=instance.env, capture_output=True, text=True, check=False)
+        if f"process {pid}" not in shown.stdout:
+            raise Failure(f"{path}: {shown.stdout}{shown.stderr}")
+        instance.prefix = []
+        instance.command("stop")
+        if instance.command("show").stderr:
+            raise Failure("an instance that has ended runs elsewhere")
+
+
 def no_proc(build):
     """Without /proc the command does not find its library, and says why."""
     if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("mount"):
@@ -403,6 +459,9 @@ CASES = {
     "busy_everywhere": busy_everywhere,
     "squatted_name": squatted_name,
     "refused_call": refused_call,
+    "run_contradicts": run_contradicts,
+    "second_instance": second_instance,
+    "elsewhere": elsewhere,
     "no_random_numbers": no_random_numbers,
     "ordinary_user": ordinary_user,
     "low_memlock": low_memlock,
