@@ -9,6 +9,7 @@
 
 #include "lib/rdmacm/channel.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/explain.h"
 #include "lib/rdmacm/server.h"
 
 #define EXACTLY 2 /* selectors of a path record */
@@ -115,12 +116,22 @@ static int ask_address(struct rcm_id *id, struct ctl_msg_cm *req)
 	return err ? err : rcm_address_fill(id, &reply.addr);
 }
 
+static void explain_source(const struct rdma_cm_id *base, const struct sockaddr *addr, int err)
+{
+	if (err && base && base->channel)
+		rcm_explain_source(rcm_channel(base->channel)->server, addr, err);
+}
+
 int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
 {
 	struct ctl_msg_cm req = { .op = CTL_CM_BIND };
 	int err = rcm_address_pack(&req.src, addr);
 
-	return rcm_result(err ? err : ask_address(rcm_id(base), &req));
+	if (!err) {
+		err = ask_address(rcm_id(base), &req);
+		explain_source(base, addr, err);
+	}
+	return rcm_result(err);
 }
 
 int rdma_listen(struct rdma_cm_id *base, int backlog)
@@ -140,6 +151,8 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, struct sock
 		err = rcm_address_pack(&req.src, src);
 	if (!err)
 		err = rcm_id_ask(rcm_id(base), &req, NULL);
+	if (err && src)
+		explain_source(base, src, err);
 	if (err)
 		return rcm_result(err);
 	memcpy(&base->route.addr.dst_storage, dst, rcm_address_len(dst));

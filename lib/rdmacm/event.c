@@ -7,6 +7,7 @@
 #include "emu/container_of.h"
 #include "lib/rdmacm/channel.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/explain.h"
 #include "lib/rdmacm/id.h"
 
 struct rcm_event {
@@ -131,6 +132,10 @@ static bool process(struct rcm_event *event, const struct ctl_cm_event *from)
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		rcm_qp_keep_attr(id, &from->attr);
 		fail_if(event, rcm_address_fill(id, &from->addr), RDMA_CM_EVENT_ROUTE_ERROR);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		rcm_explain_destination(rcm_channel(id->base.channel)->server,
+					&id->base.route.addr.dst_addr, -from->status);
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST: return process_request(event, from);
 	case RDMA_CM_EVENT_CONNECT_RESPONSE: process_response(event, from); break;

@@ -5,6 +5,7 @@ import functools
 import os
 import random
 import re
+import shutil
 import signal
 import tempfile
 
@@ -15,7 +16,7 @@ from cases_rdmacm import join, need_library
 from cases_veth import device, over_links
 from instance import Instance, free_port
 from namespaces import Pair
-from program import Failure, until
+from program import Failure, Skip, until
 
 
 def said(instance, pattern):
@@ -306,6 +307,27 @@ def nobody_there(build):
                     raise Failure(f"a route without a gateway:\n{text}")
 
 
+ROUTED = "ip link set lo up; ip link add v0 type veth peer name v1; ip addr add 10.77.9.1/24 dev v0; ip link set v0 up; ip link set v1 up"
+
+
+def wrong_address(build):
+    """An address that no device has, or reaches: one line names the devices' own. Addresses that a library merely tries cost none."""
+    with Instance(build, "cm_wrong", address="127.5.5.5") as here:
+        need_library(here)
+        text = here.run(["rping", "-s", "-a", "192.0.2.7", "-p", "7177"], expect=None)
+        if len(re.findall(r"^rxe_dm: no device has the address 192\.0\.2\.7: rxe_dm0 has 127\.5\.5\.5; ", text, re.MULTILINE)) != 1:
+            raise Failure(f"bind: {text}")
+        text = here.run(["rping", "-c", "-a", "127.5.5.5", "-I", "192.0.2.7", "-p", "7177", "-C", "1"], expect=None)
+        if "no device" in text:
+            raise Failure(f"an address without a port: {text}")
+    if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("ip"):
+        raise Skip("a route needs root, unshare and ip")
+    with Instance(build, "cm_unreached", address="127.5.5.5", prefix=["unshare", "-n", "sh", "-c", ROUTED + ' && exec "$@"', "sh"]) as here:
+        text = here.run(["rping", "-c", "-a", "10.77.9.2", "-p", "7177", "-C", "1"], expect=None)
+        if not re.search(r"^rxe_dm: no device reaches the address 10\.77\.9\.2: rxe_dm0 has 127\.5\.5\.5; ", text, re.MULTILINE):
+            raise Failure(f"resolve: {text}")
+
+
 def more_reads(build):
     """A server that answers with its device's maximum, as perftest's does: a client whose device has less reads as it can."""
     with tempfile.TemporaryDirectory() as folder, Instance(build, "cm_reads") as here, \
@@ -348,6 +370,7 @@ def refused_here(build):
 CASES = {
     "cm_refused_here": refused_here,
     "cm_more_reads": more_reads,
+    "cm_wrong_address": wrong_address,
     "cm_server_stopped": server_stopped,
     "cm_veth": functools.partial(across, v6=False),
     "cm_veth_ipv6": functools.partial(across, v6=True),

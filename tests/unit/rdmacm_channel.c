@@ -14,6 +14,8 @@
 
 #include "lib/control/client.h"
 #include "lib/control/cm.h"
+#include "lib/control/log.h"
+#include "lib/control/settings.h"
 #include "lib/rdmacm/id.h"
 #include "lib/rdmacm/newer.h"
 #include "lib/rdmacm/server.h"
@@ -62,6 +64,32 @@ bool ctl_alive(struct ctl_client *client)
 {
 	(void)client;
 	return !manager.dead;
+}
+
+/* Of what explains an address. */
+int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t max, size_t *ret_n)
+{
+	(void)client;
+	(void)ret;
+	(void)max;
+	(void)ret_n;
+	return -ENODEV;
+}
+
+const char *ctl_gid_str(const struct gid *gid, char ret[static CTL_GID_STR_MAX])
+{
+	(void)gid;
+	return ret;
+}
+
+void ctl_log_as_verbs(void)
+{
+}
+
+void ctl_log(enum ctl_log_level level, const char *format, ...)
+{
+	(void)level;
+	(void)format;
 }
 
 int ctl_cm_create_channel(struct ctl_client *client, int fd, uint32_t *ret_channel)
