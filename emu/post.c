@@ -73,8 +73,9 @@ static bool may_post_send(enum rxe_qp_state state)
 static uint64_t max_len(const struct rxe_engine *engine, const struct rxe_qp *qp)
 {
 	switch (qp->type) {
-	case RXE_QPT_UD: return engine->cfg.max_mtu;
 	case RXE_QPT_RAW: return engine->cfg.max_frame;
+	/* One longer than the MTU completes in error, as on adapters: see ud.c. */
+	case RXE_QPT_UD:
 	case RXE_QPT_RC:
 	case RXE_QPT_UC:
 	case RXE_QPT_XRC_SEND:

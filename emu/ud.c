@@ -92,8 +92,15 @@ static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	enum output_result result = OUTPUT_IDLE;
 
-	while (result == OUTPUT_IDLE && may_send(qp))
-		result = rxe_message_sent(engine, qp, send_one(engine, qp, train, pace));
+	while (result == OUTPUT_IDLE && may_send(qp)) {
+		const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+
+		/* IBTA 11.6.2, local length error. */
+		if (wqe->len > engine->cfg.max_mtu)
+			rxe_qp_fail_send(engine, qp, RXE_WC_LOC_LEN_ERR);
+		else
+			result = rxe_message_sent(engine, qp, send_one(engine, qp, train, pace));
+	}
 	return result;
 }
 

@@ -246,6 +246,8 @@ void say_request(struct sentence *s, const struct diagnosis *d, const struct rxe
 		say_operational(s, d, qp);
 	else if (status == RXE_WC_BAD_RESP_ERR)
 		say(s, "the answer to PSN %u does not fit the request", qp->rc.req.una_psn);
+	else if (status == RXE_WC_LOC_LEN_ERR && head(qp))
+		say(s, "its %u bytes are more than the port's MTU", head(qp)->len);
 	else if (status == RXE_WC_MW_BIND_ERR && is_of(qp, RXE_WR_BIND_MW))
 		say_bind(s, d, qp, head(qp));
 	else if (status == RXE_WC_MW_BIND_ERR && is_of(qp, RXE_WR_LOCAL_INV))

@@ -119,9 +119,9 @@ START_TEST(longer_than_a_packet)
 
 	ends_open(&a, &b, &datagram);
 	wr = end_wr(&a, &sge, IBV_WR_SEND, 2, 0, 4097);
-	/* Either way of refusing is by the book: at the post, or by a completion. */
-	if (ibv_post_send(a.qp, &wr, &bad) == 0)
-		ck_assert_int_eq(end_wait(&a).status, IBV_WC_LOC_LEN_ERR);
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	ck_assert_int_eq(end_wait(&a).status, IBV_WC_LOC_LEN_ERR);
+	ck_assert_int_eq(end_state(&a), IBV_QPS_SQE);
 	ends_close(&a, &b);
 }
 END_TEST

@@ -366,6 +366,14 @@ START_TEST(binds)
 }
 END_TEST
 
+START_TEST(datagram_too_long)
+{
+	request.head.len = 4097;
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_LOC_LEN_ERR),
+				     "its 4097 bytes are more than the port's MTU"));
+}
+END_TEST
+
 START_TEST(own_memory)
 {
 	const struct rxe_sge sge = { .addr = 0x1000, .length = 64, .lkey = KEY };
@@ -512,6 +520,7 @@ int main(void)
 	tcase_add_test(tcase, keys_of_the_peer);
 	tcase_add_test(tcase, windows);
 	tcase_add_test(tcase, binds);
+	tcase_add_test(tcase, datagram_too_long);
 	tcase_add_test(tcase, own_memory);
 	tcase_add_test(tcase, rules_that_answer);
 	tcase_add_test(tcase, rules_of_other_queue_pairs);

@@ -186,6 +186,26 @@ START_TEST(send_error_and_back)
 }
 END_TEST
 
+/* In its turn: those before are sent. Nothing of it is. */
+START_TEST(longer_than_the_mtu)
+{
+	const struct rxe_sge longest = sge_at(0, 2048, KEY_ALL), longer = sge_at(0, 2049, KEY_ALL);
+	struct rxe_send_wr wr[2] = { datagram(1, &longest), datagram(2, &longer) };
+
+	a->engine.cfg.max_mtu = 2048;
+	for (uint32_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(post_recv(b, &to, i, sge_at(0, 4096, KEY_ALL)), POST_OK);
+		ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr[i], 0), POST_OK);
+	}
+	fixture_run(a, b);
+	ck_assert_uint_eq(fixture_packets, 1);
+	ck_assert_uint_eq(poll_one(&from.send_cq).status, RXE_WC_SUCCESS);
+	ck_assert_uint_eq(poll_one(&from.send_cq).status, RXE_WC_LOC_LEN_ERR);
+	ck_assert_int_eq(from.qp.state, RXE_QPS_SQE);
+	ck_assert_uint_eq(poll_one(&to.recv_cq).byte_len, 40 + 2048);
+}
+END_TEST
+
 START_TEST(a_train_of_datagrams)
 {
 	const struct rxe_sge sge = sge_at(0, 64, KEY_ALL);
@@ -307,6 +327,7 @@ int main(void)
 	tcase_add_test(tcase, receive_too_short);
 	tcase_add_test(tcase, receive_without_right);
 	tcase_add_test(tcase, send_error_and_back);
+	tcase_add_test(tcase, longer_than_the_mtu);
 	tcase_add_test(tcase, a_train_of_datagrams);
 	tcase_add_test(tcase, trains_go_one_way);
 	tcase_add_test(tcase, inline_bytes_are_copied_at_once);
