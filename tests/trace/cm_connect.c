@@ -407,6 +407,9 @@ START_TEST(xrc_target)
 	ck_assert_int_eq(cm_send_req(ida, &path, &req, cw.now_ns), 0);
 	run_ms(1);
 	accept_it();
+	expect("     0.0 a > REQ\n"
+	       "     1.0 b   REQ_RECEIVED\n"
+	       "     1.0 b > REP qpn 0 eecn 22 srq 1\n");
 	run_ms(1);
 	cm_id_info(ida, &info);
 	ck_assert_uint_eq(info.remote_qpn, QPN_B);
@@ -449,8 +452,42 @@ START_TEST(calls_out_of_turn)
 }
 END_TEST
 
+/* Timeout code 0 is a packet lifetime of 4 us: it adds nothing to the retry's 67.1 ms, and
+ * TIME_WAIT is as short. */
+START_TEST(shortest_lifetime)
+{
+	const struct cm_path path = cm_world_path(a, b);
+	struct cm_msg req = req_of(a, b);
+
+	listen_at(b);
+	req.u.req.primary.ack_timeout = 0;
+	ida = cm_id_create(a->cm, NULL);
+	lose(a, CM_REQ, 1);
+	ck_assert_int_eq(cm_send_req(ida, &path, &req, cw.now_ns), 0);
+	run_ms(69);
+	expect("     0.0 a > REQ (lost)\n"
+	       "    67.1 a > REQ\n"
+	       "    68.1 b   REQ_RECEIVED\n");
+	accept_it();
+	run_ms(1);
+	rtu();
+	run_ms(1);
+	skip();
+	ck_assert_int_eq(send_plain(ida, CM_DREQ), 0);
+	run_ms(3);
+	expect("    71.0 a > DREQ qpn 22\n"
+	       "    72.0 b   DREQ_RECEIVED\n");
+	ck_assert_int_eq(send_plain(idb, CM_DREP), 0);
+	run_ms(2);
+	expect("    74.0 b > DREP\n"
+	       "    74.0 b   TIME_WAIT_EXIT\n"
+	       "    75.0 a   DREP_RECEIVED\n"
+	       "    75.0 a   TIME_WAIT_EXIT\n");
+}
+END_TEST
+
 RUN_TESTS("cm_connect", connects_and_disconnects, req_lost, req_retries_used_up,
 	  connects_after_a_timeout, req_twice, req_again_behind_the_rep, req_late_in_time_wait,
 	  rep_lost, rtu_lost, rep_retries_used_up, rtu_twice, data_before_the_rtu,
 	  mra_extends_the_wait, mra_runs_out, deferred_mra, connects_to_itself, xrc_target,
-	  calls_out_of_turn)
+	  calls_out_of_turn, shortest_lifetime)

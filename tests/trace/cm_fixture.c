@@ -60,6 +60,9 @@ static void say_details(const struct cm_msg *msg)
 		say(" status %u", msg->u.apr.status);
 	else if (msg->attr == CM_SIDR_REP)
 		say(" status %u qpn %x", msg->u.sidr_rep.status, msg->u.sidr_rep.qpn);
+	else if (msg->attr == CM_REP && msg->u.rep.local_eecn)
+		say(" qpn %x eecn %x srq %u", msg->u.rep.local_qpn, msg->u.rep.local_eecn,
+		    msg->u.rep.srq);
 	else if (msg->attr == CM_DREQ)
 		say(" qpn %x", msg->u.dreq.remote_qpn);
 }

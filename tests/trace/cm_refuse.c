@@ -443,8 +443,97 @@ START_TEST(active_end_gives_up)
 }
 END_TEST
 
+/* A refused end answers duplicates of its REQ for two of the sender's intervals, 142.6 ms. */
+START_TEST(refusal_kept_for_duplicates)
+{
+	const struct cm_msg rej = rej_of(CM_REJ_CONSUMER_DEFINED);
+
+	listen_at(b);
+	connect_to(b);
+	run_ms(1);
+	ck_assert_int_eq(cm_send_rej(idb, &rej, cw.now_ns), 0);
+	cm_id_destroy(idb, cw.now_ns);
+	run_ms(142);
+	expect_ids(b, 2);
+	run_ms(1);
+	expect_ids(b, 1);
+}
+END_TEST
+
+/* An RTU that crosses the withdrawal of its REP gets the DREQ at once. */
+START_TEST(rtu_of_a_withdrawn_rep)
+{
+	const struct cm_msg rej = rej_of(CM_REJ_CONSUMER_DEFINED);
+
+	listen_at(b);
+	connect_to(b);
+	run_ms(1);
+	accept_it();
+	lose(b, CM_REJ, 1);
+	ck_assert_int_eq(cm_send_rej(idb, &rej, cw.now_ns), 0);
+	run_ms(1);
+	rtu();
+	run_ms(2);
+	expect("     0.0 a > REQ\n"
+	       "     1.0 b   REQ_RECEIVED\n"
+	       "     1.0 b > REP\n"
+	       "     1.0 b > REJ of other, reason 28 (lost)\n"
+	       "     2.0 a   REP_RECEIVED\n"
+	       "     2.0 a > RTU\n"
+	       "     3.0 b > DREQ qpn 11\n"
+	       "     4.0 a   DREQ_RECEIVED\n");
+}
+END_TEST
+
+/* A DREQ that overtakes its REP condemns that REP for this connection. The id's next connection
+ * takes a REP of the same communication ID. */
+START_TEST(refusal_ends_with_the_connection)
+{
+	const struct cm_path path = cm_world_path(a, b);
+	const struct cm_msg req = req_of(a, b);
+	struct cm_msg dreq = { .attr = CM_DREQ, .local_comm_id = 0x77 }, rep = rep_of(b);
+	struct cm_id_info info;
+
+	cm_world_restart(b, false);
+	connect_to(b);
+	cm_id_info(ida, &info);
+	dreq.remote_comm_id = info.local_comm_id;
+	dreq.u.dreq.remote_qpn = QPN_A;
+	inject(b, a, &dreq);
+	run();
+	ck_assert_int_eq(cm_id_state(ida), CM_STATE_IDLE);
+	skip();
+	ck_assert_int_eq(cm_send_req(ida, &path, &req, cw.now_ns), 0);
+	cm_id_info(ida, &info);
+	rep.local_comm_id = 0x77;
+	rep.remote_comm_id = info.local_comm_id;
+	inject(b, a, &rep);
+	ck_assert_int_eq(cm_id_state(ida), CM_STATE_REP_RCVD);
+}
+END_TEST
+
+/* An id without a connection names no queue pair of a peer. */
+START_TEST(no_peer_after_the_end)
+{
+	const struct cm_msg rej = rej_of(CM_REJ_CONSUMER_DEFINED);
+	struct cm_id_info info;
+
+	listen_at(b);
+	connect_to(b);
+	run_ms(1);
+	accept_it();
+	run_ms(1);
+	cm_id_info(ida, &info);
+	ck_assert_uint_eq(info.remote_qpn, QPN_B);
+	ck_assert_int_eq(cm_send_rej(ida, &rej, cw.now_ns), 0);
+	cm_id_info(ida, &info);
+	ck_assert_uint_eq(info.remote_qpn, 0);
+}
+END_TEST
+
 RUN_TESTS("cm_refuse", nobody_listens, listens_at_another_address, address_in_use, program_refuses,
 	  rej_lost, refused_and_asks_again, active_end_refuses_the_rep, refusal_of_the_rep_lost,
 	  rep_withdrawn, rep_withdrawn_rej_lost, stale_connection, stale_in_time_wait, stale_rep,
 	  stale_rep_twice, rep_behind_the_dreq, rtu_of_nobody, no_resources, forgotten, lap_refused,
-	  rej_of_a_connection, active_end_gives_up)
+	  rej_of_a_connection, active_end_gives_up, refusal_kept_for_duplicates,
+	  rtu_of_a_withdrawn_rep, refusal_ends_with_the_connection, no_peer_after_the_end)

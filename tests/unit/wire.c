@@ -105,6 +105,92 @@ START_TEST(bth_bits)
 }
 END_TEST
 
+/* Bits beside those of a field belong to no field: the reserved seven beside AckReq, and what a
+ * version of more than four bits would put into the pad count. */
+START_TEST(bth_neighbours)
+{
+	const struct bth versioned = { .tver = 0x1f };
+	uint8_t bytes[BTH_LEN] = { [8] = 0x7f };
+	struct bth bth;
+
+	bth_parse(&bth, bytes);
+	ck_assert(!bth.ack_req);
+	bth_emit(bytes, &versioned);
+	ck_assert_uint_eq(bytes[1], 0x0f);
+	ck_assert_uint_eq(bytes[8], 0);
+}
+END_TEST
+
+/* The 16 bytes after the BTH of a CNP are reserved: zero, whatever was there (annex A17.9.3). */
+START_TEST(cnp_bytes)
+{
+	const struct wire_packet packet = { .bth.opcode = OPCODE_CNP };
+	uint8_t bytes[BTH_LEN + 16];
+
+	memset(bytes, 0xff, sizeof(bytes));
+	ck_assert_uint_eq(wire_emit_headers(bytes, &packet), sizeof(bytes));
+	for (size_t i = BTH_LEN; i < sizeof(bytes); i++)
+		ck_assert_uint_eq(bytes[i], 0);
+}
+END_TEST
+
+/* The longest packet of an opcode is its headers, its largest payload, a pad of 3 and the ICRC: a
+ * packet of that length is refused for its pad, a longer one for its length. */
+START_TEST(longest_packet)
+{
+	static uint8_t bytes[8192];
+	const struct bth bth = { .opcode = OP_SEND_ONLY, .mig_req = true, .pkey = 0xffff };
+	const size_t longest = BTH_LEN + wire_max_payload(bth.opcode) + 3 + ICRC_LEN;
+	struct wire_packet packet;
+
+	bth_emit(bytes, &bth);
+	ck_assert_int_eq(wire_parse(&packet, bytes, longest), WIRE_BAD_PAD);
+	ck_assert_int_eq(wire_parse(&packet, bytes, longest + 1), WIRE_OVERSIZE);
+}
+END_TEST
+
+/* struct ibv_tmh and struct ibv_rvh of infiniband/tm_types.h, in network order. */
+START_TEST(tag_matching_bytes)
+{
+	static const uint8_t tmh_bytes[TMH_LEN] = { 3,    0,    0,    0,    0x11, 0x12, 0x13, 0x14,
+						    0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28 };
+	static const uint8_t rvh_bytes[RVH_LEN] = { 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38,
+						    0x41, 0x42, 0x43, 0x44, 0x51, 0x52, 0x53, 0x54 };
+	uint8_t again[TMH_LEN];
+	struct tmh tmh;
+	struct rvh rvh;
+
+	tmh_parse(&tmh, tmh_bytes);
+	ck_assert_uint_eq(tmh.op, TMH_EAGER);
+	ck_assert_uint_eq(tmh.app_ctx, 0x11121314);
+	ck_assert_uint_eq(tmh.tag, 0x2122232425262728);
+	memset(again, 0xff, sizeof(again));
+	tmh_emit(again, &tmh);
+	ck_assert_mem_eq(again, tmh_bytes, TMH_LEN);
+	rvh_parse(&rvh, rvh_bytes);
+	ck_assert_uint_eq(rvh.va, 0x3132333435363738);
+	ck_assert_uint_eq(rvh.rkey, 0x41424344);
+	ck_assert_uint_eq(rvh.len, 0x51525354);
+	memset(again, 0xff, sizeof(again));
+	rvh_emit(again, &rvh);
+	ck_assert_mem_eq(again, rvh_bytes, RVH_LEN);
+}
+END_TEST
+
+/* RFC 1071: pairs of bytes, a zero after the last odd one, carries added again. */
+START_TEST(checksum)
+{
+	static const uint8_t bytes[] = { 0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7, 0xff };
+
+	ck_assert_uint_eq(wire_checksum(0, bytes, 0), 0xffff);
+	ck_assert_uint_eq(wire_checksum(0, bytes, 8), (uint16_t)~0xddf2);
+	ck_assert_uint_eq(wire_checksum(0, bytes, 3), (uint16_t)~0xf201);
+	ck_assert_uint_eq(wire_checksum(0, bytes + 8, 1), (uint16_t)~0xff00);
+	ck_assert_uint_eq(wire_checksum(0x1fffe, bytes, 2), (uint16_t)~0x0001);
+	ck_assert_uint_eq(wire_checksum(0xffff, bytes, 2), (uint16_t)~0x0001);
+}
+END_TEST
+
 /* The bytes of a FLUSH of rdma_rxe's format: FETH, then RETH, and no payload. */
 START_TEST(flush_bytes)
 {
@@ -427,6 +513,11 @@ int main(void)
 	tcase_add_test(tc, opcodes);
 	tcase_add_test(tc, shapes);
 	tcase_add_test(tc, bth_bits);
+	tcase_add_test(tc, bth_neighbours);
+	tcase_add_test(tc, cnp_bytes);
+	tcase_add_test(tc, longest_packet);
+	tcase_add_test(tc, tag_matching_bytes);
+	tcase_add_test(tc, checksum);
 	tcase_add_test(tc, flush_bytes);
 	tcase_add_test(tc, flush_malformed);
 	tcase_add_test(tc, atomic_write_bytes);
