@@ -98,7 +98,6 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 	if (head_status != RXE_WC_SUCCESS)
 		rxe_report_failed(engine, qp, RXE_FAILED_SEND, head_status);
 	qp->state = RXE_QPS_ERR;
-	qp->sq_draining = false;
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
 	rc_became_err(engine, qp);
 	if (head_status != RXE_WC_SUCCESS && rxe_ring_used(&qp->sq) > 0)
@@ -115,7 +114,6 @@ void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 	assert(!rxe_qp_is_reliable(qp) && qp->state != RXE_QPS_ERR);
 	rxe_report_failed(engine, qp, RXE_FAILED_SEND, status);
 	qp->state = RXE_QPS_SQE;
-	qp->sq_draining = false;
 	rxe_complete_send(engine, qp, status);
 	rxe_flush_send(engine, qp);
 }

@@ -354,7 +354,6 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 		qp->srq = NULL;
 	qp->stalled_since_ns = 0;
 	qp->rndvs = 0;
-	qp->sq_draining = false;
 	qp->comm_est = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	memset(&qp->migration, 0, sizeof(qp->migration));
@@ -384,7 +383,6 @@ static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_stat
 		return;
 	case RXE_QPS_RTS:
 		qp->state = to;
-		qp->sq_draining = false;
 		if (from == RXE_QPS_RTR && rxe_qp_is_reliable(qp))
 			rc_became_rts(engine, qp);
 		rxe_qp_set_ready(engine, qp);

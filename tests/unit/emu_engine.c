@@ -139,6 +139,26 @@ START_TEST(as_many_as_there_may_be)
 }
 END_TEST
 
+/* A profile may offer fewer queue pairs than the engine has room for. */
+START_TEST(as_many_as_the_profile_offers)
+{
+	struct rxe_qp_init init = { .type = RXE_QPT_UC,
+				    .send_cq = &set.send_cq,
+				    .recv_cq = &set.recv_cq };
+	struct rxe_qp *qp = calloc(1, sizeof(*qp));
+
+	ck_assert_ptr_nonnull(qp);
+	end->engine.cfg.offer.max_qp = end->engine.num_qp + 1;
+	init.qpn = rxe_engine_alloc_qpn(&end->engine);
+	ck_assert_uint_ne(init.qpn, 0);
+	rxe_qp_init(&end->engine, qp, &init);
+	ck_assert_uint_eq(rxe_engine_alloc_qpn(&end->engine), 0);
+	rxe_qp_fini(&end->engine, qp);
+	ck_assert_uint_ne(rxe_engine_alloc_qpn(&end->engine), 0);
+	free(qp);
+}
+END_TEST
+
 static struct wire_packet packet_to(uint32_t qpn, enum wire_service service)
 {
 	return (struct wire_packet){
@@ -428,6 +448,7 @@ int main(void)
 	tcase_add_test(tcase, numbers_are_shuffled);
 	tcase_add_test(tcase, last_slot_avoids_the_multicast_number);
 	tcase_add_test(tcase, as_many_as_there_may_be);
+	tcase_add_test(tcase, as_many_as_the_profile_offers);
 	tcase_add_test(tcase, checks_on_arrival);
 	tcase_add_test(tcase, ports_that_keep_the_rule);
 	tcase_add_test(tcase, peers_are_remembered);

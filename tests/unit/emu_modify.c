@@ -285,6 +285,8 @@ START_TEST(alternate_path_by_flow_label)
 	attr.alt_av.flow_label = 1;
 	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, ALT, 0), MODIFY_OK);
 	ck_assert_uint_ne(set.qp.migration.alt.src_port, set.qp.flow.src_port);
+	ck_assert_uint_eq(set.qp.migration.alt.src_port,
+			  end->engine.cfg.tx_ports[set.qp.migration.alt_tx_index]);
 	qp_free(end, &set);
 }
 END_TEST

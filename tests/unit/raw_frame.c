@@ -174,6 +174,72 @@ START_TEST(tunnels)
 }
 END_TEST
 
+/* GRE with every optional field: the key is after the checksum, the inner header after the sequence
+ * number. A frame that ends within them has no GRE header. */
+START_TEST(gre_with_all_fields)
+{
+	struct raw_build b = { .len = 0 };
+	struct raw_frame f;
+	uint8_t *p;
+
+	raw_build_eth(&b, 9, 8, 0x0800);
+	raw_build_ipv4(&b, "192.0.2.1", "192.0.2.2", 47, 16 + 48);
+	p = raw_build_add(&b, 16);
+	raw_build_put16(p, 0xb000);
+	raw_build_put16(p + 2, 0x0800);
+	put_be32(p + 8, 0x01020304);
+	raw_build_ipv4(&b, "10.0.0.1", "10.0.0.2", 17, 28);
+	raw_build_udp(&b, 3, 4, 20);
+	raw_build_bytes(&b, 0, 20);
+	f = parse(&b, b.len);
+	ck_assert_mem_eq(f.level[0].gre.flags, "\xb0\0\x08\0\x01\x02\x03\x04", 8);
+	ck_assert_uint_eq(f.level[1].has, bits(RAW_IPV4, RAW_UDP, RAW_UDP));
+	ck_assert_mem_eq(f.level[1].ipv4.dst, "\x0a\0\0\x02", 4);
+	f = parse(&b, 14 + 20 + 15);
+	ck_assert(!raw_level_has(&f.level[0], RAW_GRE));
+}
+END_TEST
+
+/* What follows the last label begins with its IP version. */
+START_TEST(ipv6_after_mpls)
+{
+	struct raw_build b = { .len = 0 };
+	struct raw_frame f;
+
+	raw_build_eth(&b, 9, 8, 0x0800);
+	raw_build_ipv4(&b, "192.0.2.1", "192.0.2.2", 17, 8 + 4 + 40 + 28);
+	raw_build_udp(&b, 1, 6635, 4 + 40 + 28);
+	put_be32(raw_build_add(&b, 4), 77u << 12 | 1u << 8 | 64);
+	raw_build_ipv6(&b, "2001:db8::1", "2001:db8::2", 17, 28);
+	raw_build_udp(&b, 3, 4, 20);
+	raw_build_bytes(&b, 0, 20);
+	f = parse(&b, b.len);
+	ck_assert(raw_level_has(&f.level[0], RAW_MPLS));
+	ck_assert_uint_eq(f.level[1].has, bits(RAW_IPV6, RAW_UDP, RAW_UDP));
+}
+END_TEST
+
+/* A frame has two levels: the inner datagram to the port of MPLS is a datagram. */
+START_TEST(no_tunnel_in_a_tunnel)
+{
+	struct raw_build b = { .len = 0 };
+	struct raw_frame f;
+	uint8_t *p;
+
+	raw_build_eth(&b, 9, 8, 0x0800);
+	raw_build_ipv4(&b, "192.0.2.1", "192.0.2.2", 47, 4 + 20 + 8 + 4 + 28);
+	p = raw_build_add(&b, 4);
+	raw_build_put16(p + 2, 0x0800);
+	raw_build_ipv4(&b, "10.0.0.1", "10.0.0.2", 17, 8 + 4 + 28);
+	raw_build_udp(&b, 3, 6635, 4 + 28);
+	put_be32(raw_build_add(&b, 4), 77u << 12 | 1u << 8 | 64);
+	raw_build_ipv4(&b, "10.0.0.3", "10.0.0.4", 17, 8);
+	raw_build_udp(&b, 5, 6, 0);
+	f = parse(&b, b.len);
+	ck_assert_uint_eq(f.level[1].has, bits(RAW_IPV4, RAW_UDP, RAW_UDP));
+}
+END_TEST
+
 /* As a frame grows, headers appear one after the other, and none disappears. Of a frame that is
  * shorter than its IP header says there is no checksum. */
 START_TEST(cut_at_every_byte)
@@ -290,6 +356,9 @@ int main(void)
 	tcase_add_test(tc, tags);
 	tcase_add_test(tc, ipv6_extensions);
 	tcase_add_test(tc, tunnels);
+	tcase_add_test(tc, gre_with_all_fields);
+	tcase_add_test(tc, ipv6_after_mpls);
+	tcase_add_test(tc, no_tunnel_in_a_tunnel);
 	tcase_add_test(tc, cut_at_every_byte);
 	tcase_add_test(tc, any_byte);
 	tcase_add_test(tc, checksums);

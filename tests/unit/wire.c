@@ -107,7 +107,7 @@ END_TEST
 
 /* Bits beside those of a field belong to no field: the reserved seven beside AckReq, and what a
  * version of more than four bits would put into the pad count. */
-START_TEST(bth_neighbours)
+START_TEST(bth_bits_beside)
 {
 	const struct bth versioned = { .tver = 0x1f };
 	uint8_t bytes[BTH_LEN] = { [8] = 0x7f };
@@ -152,10 +152,13 @@ END_TEST
 /* struct ibv_tmh and struct ibv_rvh of infiniband/tm_types.h, in network order. */
 START_TEST(tag_matching_bytes)
 {
-	static const uint8_t tmh_bytes[TMH_LEN] = { 3,    0,    0,    0,    0x11, 0x12, 0x13, 0x14,
-						    0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28 };
-	static const uint8_t rvh_bytes[RVH_LEN] = { 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38,
-						    0x41, 0x42, 0x43, 0x44, 0x51, 0x52, 0x53, 0x54 };
+	static const uint8_t tmh_bytes[TMH_LEN] = {
+		3, 0, 0, 0, 0x11, 0x12, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28
+	};
+	static const uint8_t rvh_bytes[RVH_LEN] = {
+		0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38,
+		0x41, 0x42, 0x43, 0x44, 0x51, 0x52, 0x53, 0x54
+	};
 	uint8_t again[TMH_LEN];
 	struct tmh tmh;
 	struct rvh rvh;
@@ -513,7 +516,7 @@ int main(void)
 	tcase_add_test(tc, opcodes);
 	tcase_add_test(tc, shapes);
 	tcase_add_test(tc, bth_bits);
-	tcase_add_test(tc, bth_neighbours);
+	tcase_add_test(tc, bth_bits_beside);
 	tcase_add_test(tc, cnp_bytes);
 	tcase_add_test(tc, longest_packet);
 	tcase_add_test(tc, tag_matching_bytes);
