@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/control/only_address.h"
 #include "lib/control/settings.h"
 
 #define ARENA_MIN (64ull << 10)
@@ -91,6 +92,13 @@ static bool parse_address(struct ctl_settings *settings, const char *value)
 	char word[CTL_GID_STR_MAX + 4];
 	uint32_t n = 0;
 
+	if (strcmp(value, "auto") == 0) {
+		if (!ctl_only_address(&settings->address[0]))
+			return false;
+		settings->prefix_len[0] = 0;
+		settings->num_addresses = 1;
+		return true;
+	}
 	do {
 		if (n == CTL_DEVICE_MAX || !take_word(&value, word, sizeof(word)) ||
 		    !parse_address_and_prefix(word, &list[n], &prefix_len[n]))
@@ -198,9 +206,12 @@ static bool parse_profile(struct ctl_settings *settings, const char *value)
 const struct ctl_setting ctl_setting_table[] = {
 	{ "instance", "RXE_DM_INSTANCE", "NAME", "which instance, default 'default'",
 	  "up to 32 letters, digits, '-', '_' or '.'", .parse = parse_instance },
-	{ "address", "RXE_DM_ADDRESS", "ADDR[/LEN][,...]",
-	  "address of each device; default the first free ones from 127.0.0.1 on",
-	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (no wildcard, no "
+	{ "address", "RXE_DM_ADDRESS", "ADDR[/LEN][,...]|auto",
+	  "address of each device, or auto: that of the only interface that is up; default the "
+	  "first free ones from 127.0.0.1 on",
+	  "auto, where one interface is up beside the loopback interface, or IPv4 or IPv6 "
+	  "addresses "
+	  "of this machine, each once, separated by commas (no wildcard, no "
 	  "multicast)",
 	  .parse = parse_address },
 	{ "link", "RXE_DM_LINK", "auto|udp|ethernet|memory",

@@ -12,9 +12,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/control/log.h"
+#include "lib/control/only_address.h"
 #include "lib/control/socket.h"
 #include "net/link/udp/address.h"
 #include "net/wire/packet.h"
@@ -198,6 +200,29 @@ static void explain_other(const struct device *device)
 		device->index, ctl_gid_str(&device->gid, text));
 }
 
+/* True: known to be another network namespace than the first process's. An ordinary user may not
+ * look at that process, and a container's first process shares the namespace. */
+static bool is_namespace_of_its_own(void)
+{
+	struct stat own, first;
+
+	return stat("/proc/self/ns/net", &own) == 0 && stat("/proc/1/ns/net", &first) == 0 &&
+	       own.st_ino != first.st_ino;
+}
+
+/* Who makes a network namespace with an interface usually wants to be reached there. */
+static void explain_loopback(const struct device *device)
+{
+	char text[CTL_GID_STR_MAX], other[CTL_GID_STR_MAX];
+	struct gid gid;
+
+	if (is_namespace_of_its_own() && ctl_only_address(&gid))
+		ctl_log(CTL_LOG_WARNING,
+			"rxe_dm%u has the address %s, which is not reached from outside this "
+			"network namespace: --address auto (RXE_DM_ADDRESS=auto) takes %s",
+			device->index, ctl_gid_str(&device->gid, text), ctl_gid_str(&gid, other));
+}
+
 /* Opens the device at the address that the settings name, or at the first of loopback that is free.
  * Failures are explained on the log. */
 static int open_at(struct device *device, const struct ctl_settings *settings,
@@ -263,6 +288,8 @@ static int open_sockets(struct device *device, const struct ctl_settings *settin
 	device->slots = device->group.slots;
 	device->rcvbuf = device->group.rcvbuf;
 	device->max_mtu = udp_max_mtu(&device->gid);
+	if (!settings->num_addresses && device->index == 0)
+		explain_loopback(device);
 	find_interface(device);
 	return check_interface(device);
 }

@@ -108,6 +108,29 @@ def second_instance(build):
             raise Failure(f"{done.returncode}, {done.stderr}")
 
 
+ONE_INTERFACE = "ip link set lo up; ip link add v0 type veth peer name v1; ip addr add 10.77.9.1/24 dev v0; ip link set v0 up; ip link set v1 up"
+TWO_INTERFACES = ONE_INTERFACE + "; ip addr add 10.77.8.1/24 dev v1"
+
+
+def only_address(build):
+    """In a network namespace with one interface the device takes its address on request, and a line says how; loopback is the default."""
+    if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("ip"):
+        raise Skip("a network namespace needs root, unshare and ip")
+    hint = "rxe_dm0 has the address 127.0.0.1, which is not reached .*--address auto .* takes 10.77.9.1"
+    with Instance(build, "only_address") as instance:
+        del instance.env["RXE_DM_ADDRESS"]
+        for network, options, address, is_hinted in ((ONE_INTERFACE, ["--address", "auto"], "10.77.9.1", False),
+                                                     (ONE_INTERFACE, [], "127.0.0.1", True), (TWO_INTERFACES, [], "127.0.0.1", False)):
+            ends = f'"$@"; {instance.command_path} show; {instance.command_path} stop'
+            instance.prefix = ["unshare", "-n", "sh", "-c", f"{network}; {ends}", "sh"]
+            done = instance.command("run", *options, "--", "ibv_devices")
+            if f"GID 0: ::ffff:{address}," not in done.stdout or bool(re.search(hint, done.stderr)) != is_hinted:
+                raise Failure(f"{options}, {network}: {done.stdout}{done.stderr}")
+        instance.prefix = ["unshare", "-n", "sh", "-c", f'{TWO_INTERFACES}; exec "$@"', "sh"]
+        need_line(instance.command("run", "--address", "auto", "--", "true"), "--address is 'auto'", "where one interface is up")
+        instance.prefix = []
+
+
 def elsewhere(build):
     """An instance that runs in another network namespace: the commands say where, and how to get there."""
     if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("nsenter"):
@@ -462,6 +485,7 @@ CASES = {
     "run_contradicts": run_contradicts,
     "second_instance": second_instance,
     "elsewhere": elsewhere,
+    "only_address": only_address,
     "no_random_numbers": no_random_numbers,
     "ordinary_user": ordinary_user,
     "low_memlock": low_memlock,
