@@ -50,6 +50,8 @@ enum step {
 	STEP_DELAYED,	 /* a process writes the record of a delayed ACK */
 	STEP_CAPTURED,	 /* any bytes in a capture's rings */
 	STEP_PACKET,	 /* a packet from the network */
+	STEP_CM,	 /* a request to the connection manager */
+	STEP_CM_EVENT,	 /* a program reads an event of the connection manager */
 	CONTROL_STEPS,
 };
 
@@ -148,6 +150,8 @@ void control_turn(void)
 			conn_resume(conn);
 	}
 	gsi_deliver(&control_instance);
+	(void)gsi_run(control_device(), control_now_ns);
+	(void)cm_run(&control_instance, control_now_ns);
 	(void)ranges_settle(control_device(), control_now_ns);
 	(void)time_wait_settle(control_device(), control_now_ns);
 	(void)fault_run(control_device(), control_now_ns);
@@ -252,6 +256,8 @@ static void learn(const struct ctl_request *req, const struct ctl_reply *reply, 
 		control_target_opened(req, reply);
 	if (reply->op == CTL_FAULT)
 		control_fault_answered(req, reply);
+	if (reply->op == CTL_CM)
+		control_cm_answered(req, reply);
 }
 
 /* Waits for the answer to a request, for a bounded time. */
@@ -304,13 +310,12 @@ static void take_words(struct take *take, struct ctl_request *req)
 	memcpy(req, words, sizeof(words));
 }
 
-static void ask(struct client *client, const struct ctl_request *req, uint8_t how)
+/* fd -1: none */
+static void ask_with(struct client *client, const struct ctl_request *req, uint8_t how, int fd)
 {
-	const int fd = how & 2 ? memory_fd : spare_fd;
-
 	if (client->sock < 0)
 		return;
-	if (ctl_send(client->sock, req, sizeof(*req), &fd, how & 1, MSG_DONTWAIT) != 0) {
+	if (ctl_send(client->sock, req, sizeof(*req), &fd, fd >= 0, MSG_DONTWAIT) != 0) {
 		leave(client);
 		return;
 	}
@@ -324,6 +329,13 @@ static void ask(struct client *client, const struct ctl_request *req, uint8_t ho
 	} else {
 		await_answer(client, req);
 	}
+}
+
+static void ask(struct client *client, const struct ctl_request *req, uint8_t how)
+{
+	const int fd = how & 2 ? memory_fd : spare_fd;
+
+	ask_with(client, req, how, how & 1 ? fd : -1);
 }
 
 static void request(struct client *client, struct take *take)
@@ -350,6 +362,14 @@ static void request_fault(struct client *client, struct take *take)
 
 	control_fault_take(&req, take);
 	ask(client, &req, how);
+}
+
+static void request_cm(struct client *client, struct take *take)
+{
+	struct ctl_request req = { .op = CTL_CM };
+	const int fd = control_cm_take(&req, take);
+
+	ask_with(client, &req, 0, fd);
 }
 
 static void send_bytes(struct client *client, struct take *take)
@@ -445,6 +465,7 @@ static void all_leave(void)
 	for (uint32_t i = 0; i < 8; i++)
 		control_turn();
 	control_slot_end();
+	control_cm_end();
 	MUST(!control_instance.conns && control_instance.num_conns == 0);
 	MUST(!device->contexts && !device->ranges.resting && device->ranges.used == 0);
 	MUST(device->free_slots.count == device->group.slots - 1);
@@ -464,7 +485,7 @@ static void one_step(struct take *take)
 	const enum step step = (enum step)(take_u8(take) % CONTROL_STEPS);
 	struct client *client = &clients[0];
 
-	if (step <= STEP_CLOSE || step == STEP_FAULT)
+	if (step <= STEP_CLOSE || step == STEP_FAULT || step == STEP_CM)
 		client = &clients[take_u8(take) % MAX_CLIENTS];
 	switch (step) {
 	case STEP_CONNECT: connect_client(client, take); return;
@@ -485,6 +506,8 @@ static void one_step(struct take *take)
 	case STEP_DELAYED: control_slot_record(take, true); return;
 	case STEP_CAPTURED: control_slot_captured(take); return;
 	case STEP_PACKET: control_slot_packet(take); return;
+	case STEP_CM: request_cm(client, take); return;
+	case STEP_CM_EVENT: control_cm_read(take); return;
 	case CONTROL_STEPS: return;
 	}
 }

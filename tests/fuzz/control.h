@@ -42,6 +42,15 @@ void control_slot_packet(struct take *take);
 /* All processes have ended: nothing is answered any more, and the slots are empty. */
 void control_slot_end(void);
 
+/* control_cm.c */
+/* A request to the connection manager. Returns the descriptor that goes with it; -1: none. */
+int control_cm_take(struct ctl_request *req, struct take *take);
+void control_cm_answered(const struct ctl_request *req, const struct ctl_reply *reply);
+/* A program reads an event. */
+void control_cm_read(struct take *take);
+/* All programs have ended: no id is left, and each exchange comes to its end. */
+void control_cm_end(void);
+
 /* control_xrcd.c: an XRC domain was opened. */
 void control_xrcd_opened(const struct ctl_request *req, const struct ctl_reply *reply);
 

@@ -11,6 +11,8 @@ import struct
 import sys
 from types import SimpleNamespace
 
+from seeds_cm import manager_scripts
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ROCE_PORT = 4791
 
@@ -288,6 +290,7 @@ SETTINGS = [
 STEP = enum("tests/fuzz/control.c", "step", "STEP_")
 OP = enum("lib/control/protocol.h", "ctl_op", "CTL_")
 KIND = enum("lib/control/protocol.h", "ctl_kind", "CTL_KIND_")
+CM = enum("lib/control/cm.h", "ctl_cm_op", "CTL_CM_")
 SMALL, HANDLE, PAGES, ANY = range(4)
 
 
@@ -397,6 +400,7 @@ def xrcd_scripts():
 
 
 def control_scripts():
+    yield from manager_scripts(STEP, CM)
     yield from fault_scripts()
     yield from slot_scripts()
     yield from xrcd_scripts()

@@ -519,7 +519,7 @@ MUTATIONS = [
     ("cma_reuse_of_one", "lib/cma/port.c", "id->reuse_address && other->reuse_address", "(id->reuse_address || other->reuse_address)",
      "SO_REUSEADDR of one of two ids suffices", "rdma_id_bind"),
     ("cma_connects_twice", "lib/cma/connect.c", "\tif (id->state != ID_ROUTE_RESOLVED)\n", "\tif (id->state != ID_ROUTE_RESOLVED && id->state != ID_CONNECT)\n",
-     "an id connects a second time, with the connect data of its endpoint", "rdmacm_sync"),
+     "an id connects a second time, with the connect data of its endpoint", "rdma_id"),
     ("rcm_removal_repeats", "lib/rdmacm/id.c", "\t\tDL_DELETE(not_removed, id);\n\t\tpthread_mutex_lock(&id->lock);\n\t\tid->is_removed = true;\n",
      "\t\tpthread_mutex_lock(&id->lock);\n", "an id has DEVICE_REMOVAL again and again", "rdmacm_channel"),
     ("rcm_channel_never_silent", "lib/rdmacm/channel.c", "if (*ret_err || !is_left)", "if (*ret_err)",

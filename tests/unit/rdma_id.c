@@ -88,6 +88,9 @@ START_TEST(nobody_listens)
 	expect("     0 a > REQ port 7174\n"
 	       "     0 b > REJ reason 8\n"
 	       "     0 a REJECTED of 10, status 8\n");
+	/* An id connects once. */
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), -EINVAL);
+	expect("");
 }
 END_TEST
 
