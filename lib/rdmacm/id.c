@@ -383,6 +383,9 @@ int rcm_id_finish(struct rcm_id *id)
 	if (rdma_get_cm_event(id->base.channel, &id->base.event))
 		return rcm_errno();
 	status = id->base.event->status;
+	/* The event is not what the call waits for, though its status is 0. */
+	if (id->base.event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		return ENODEV;
 	if (status && id->base.event->event == RDMA_CM_EVENT_REJECTED)
 		return ECONNREFUSED;
 	return status < 0 ? -status : status;

@@ -32,6 +32,7 @@ static struct {
 	bool ended[MAX];
 	uint32_t channels, ids, pauses;
 	bool dead;
+	bool dies_of_a_route; /* after its answer to the request for one */
 } manager;
 
 /* The stand-in: what the library calls of lib/control and of libibverbs. */
@@ -142,6 +143,9 @@ int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_m
 		ck_assert(!manager.ended[req->id]);
 		manager.ended[req->id] = true;
 		ret->events = manager.sent[req->id];
+	} else if (req->op == CTL_CM_RESOLVE_ROUTE && manager.dies_of_a_route) {
+		manager.dead = true;
+		close(manager.ends[0]);
 	}
 	return 0;
 }
@@ -541,6 +545,19 @@ START_TEST(manager_dies_under_an_endpoint)
 }
 END_TEST
 
+START_TEST(manager_dies_under_a_call_that_waits)
+{
+	struct rdma_cm_id *id = id_open(NULL);
+
+	bind_to_device(id);
+	manager.dies_of_a_route = true;
+	ck_assert_int_eq(rdma_resolve_route(id, 100), -1);
+	ck_assert_int_eq(errno, ENODEV);
+	ck_assert_int_eq(id->event->event, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	end(id);
+}
+END_TEST
+
 /* A reader that does not wait does not wait for a signal either. */
 START_TEST(destroyed_under_a_reader)
 {
@@ -568,6 +585,7 @@ int main(void)
 		manager_dies_under_ids_of_a_device,
 		manager_dies_under_a_wildcard_listener,
 		manager_dies_under_an_endpoint,
+		manager_dies_under_a_call_that_waits,
 		destroyed_under_a_reader,
 	};
 	Suite *suite = suite_create("rdmacm_channel");
