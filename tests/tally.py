@@ -38,6 +38,11 @@ def reason(record):
     return said[-1] if said else "it did not say why"
 
 
+def flaky_within(record):
+    """The cases that a test of several cases names as flaky."""
+    return re.findall(r"^flaky: (.*)$", record.get("stdout") or "", re.MULTILINE)
+
+
 def is_failure(record):
     return record["result"] not in PASSED | SKIPPED
 
@@ -96,12 +101,18 @@ class Tally:
             print(f"FAILED: {build}: {name}: {record['result']}" + (f": {rate} times" if runs else "") +
                   f"; to repeat it: meson test -C {build} {name} -v")
 
+    def add_flaky_within(self, build, record):
+        for case in flaky_within(record):
+            self.flaky.append(case)
+            print(f"flaky: {build}: {short(record)}: {case}")
+
     def add(self, path):
         build = os.path.basename(os.path.dirname(os.path.dirname(path)))
         again = repeats(path)
         for record in records(path):
             if record["result"] in PASSED:
                 self.passed += 1
+                self.add_flaky_within(build, record)
             elif record["result"] in SKIPPED:
                 self.skipped += 1
                 print(f"skipped: {build}: {short(record)}: {reason(record)}")

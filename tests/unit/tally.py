@@ -60,6 +60,11 @@ assert last(FIRST[:2], again=repeats(B, 0, runs=9)) == (1, "1 passed, 1 failed, 
 status, lines = tally(FIRST, "--strict", again=repeats(B, 0) + repeats(C, 0))
 assert status == 1 and lines[-2:] == ["2 flaky: b (1 of 11), c (1 of 11)", "1 passed, 2 failed, 0 skipped"], lines
 
+# A test of several cases, which repeats them itself, has passed and names the flaky ones.
+GUEST = ("rxe_dm:guest / g", PASS, "ok: a\nflaky: rping, ours to Linux (1 of 4)\n2 passed")
+assert tally([GUEST])[1][-2:] == ["1 flaky: rping, ours to Linux (1 of 4)", "1 passed, 0 failed, 0 skipped"]
+assert last([GUEST], "--strict") == (1, "1 passed, 1 failed, 0 skipped")
+
 assert tally(FIRST, "--repeat") == (0, ["b", "c"])
 assert tally([(CLIENT + str(i), FAIL, "") for i in range(9)], "--repeat") == (0, [])
 assert tally([(A, FAIL, ""), (UNIT + "u", FAIL, "")], "--repeat") == (0, ["a"])
