@@ -7,7 +7,7 @@ from collections import namedtuple
 
 Room = namedtuple("Room", "folders tests goal")
 
-SIM = r"goodput|sim|exhaustive|tag_exhaustive|sim_raw|sim_tag"
+SIM = r"sim|exhaustive|tag_exhaustive|sim_raw|sim_tag"
 CM = r"cm_connect|cm_disconnect|cm_refuse|cm_sidr|cm_golden|sim_cm|cm_exhaustive"
 ID = r"rdma_id(_.*)?"
 TRACE = "trace:.*"
@@ -27,7 +27,7 @@ ROOMS = {
 }
 
 # Long runs, made short: arguments by name. None: the test takes too long to run for each mutant.
-SHORT = {"sim": ["--count", "2000"], "sim_raw": ["--count", "300"], "sim_tag": ["--count", "300"], "sim_cm": ["--count", "100"],
+SHORT = {"sim": ["--count", "1000"], "sim_raw": ["--count", "300"], "sim_tag": ["--count", "300"], "sim_cm": ["--count", "100"],
          "processors": ["--count", "10"], "server_life": None, "exhaustive": None, "tag_exhaustive": None, "starvation": None}
 
 
