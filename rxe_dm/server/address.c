@@ -24,6 +24,7 @@
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/ethernet.h"
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/listener.h"
@@ -46,14 +47,14 @@ static int lock_address(struct device *device, const struct gid *gid)
 	fd = listener_bind(&name, SOCK_SEQPACKET);
 	if (fd < 0)
 		return fd == -EADDRINUSE ? -EBUSY : fd;
-	device->address_lock.source.fd = fd;
+	device->link.lock.source.fd = fd;
 	return 0;
 }
 
 static void unlock_address(struct device *device)
 {
-	close(device->address_lock.source.fd);
-	device->address_lock.source.fd = -1;
+	close(device->link.lock.source.fd);
+	device->link.lock.source.fd = -1;
 }
 
 /* Prints an address as /proc/net/udp and udp6 do: words of 32 bits in host byte order. */
@@ -90,11 +91,11 @@ static bool is_held_by_our_user(const struct gid *gid)
 /* Programs of a killed server close its sockets soon after the kill: waits up to 2 s for that. */
 static int open_group(struct device *device, const struct gid *gid)
 {
-	int rc = udp_group_open(&device->group, gid, device->slots);
+	int rc = udp_group_open(&device->link.udp, gid, device->link.slots);
 
 	for (int i = 0; i < PORT_TRIES && rc == -EADDRINUSE && is_held_by_our_user(gid); i++) {
 		poll(NULL, 0, PORT_PAUSE_MS);
-		rc = udp_group_open(&device->group, gid, device->slots);
+		rc = udp_group_open(&device->link.udp, gid, device->link.slots);
 	}
 	return rc;
 }
@@ -197,7 +198,7 @@ static void explain_other(const struct device *device)
 	ctl_log(CTL_LOG_WARNING,
 		"rxe_dm%u has the address %s, because 127.0.0.1 is in use by another instance or "
 		"program: programs use that address, or choose one with --address",
-		device->index, ctl_gid_str(&device->gid, text));
+		device->index, ctl_gid_str(&device->link.gid, text));
 }
 
 /* True: known to be another network namespace than the first process's. An ordinary user may not
@@ -220,7 +221,8 @@ static void explain_loopback(const struct device *device)
 		ctl_log(CTL_LOG_WARNING,
 			"rxe_dm%u has the address %s, which is not reached from outside this "
 			"network namespace: --address auto (RXE_DM_ADDRESS=auto) takes %s",
-			device->index, ctl_gid_str(&device->gid, text), ctl_gid_str(&gid, other));
+			device->index, ctl_gid_str(&device->link.gid, text),
+			ctl_gid_str(&gid, other));
 }
 
 /* Opens the device at the address that the settings name, or at the first of loopback that is free.
@@ -239,7 +241,7 @@ static int open_at(struct device *device, const struct ctl_settings *settings,
 		gid.raw[15]++;
 		rc = open(device, &gid);
 	}
-	device->gid = gid;
+	device->link.gid = gid;
 	if (rc == 0 && !is_fixed && device->index == 0 && gid.raw[15] != 1)
 		explain_other(device);
 	if (!is_fixed && (rc == -EBUSY || (rc == -EADDRINUSE && !taken_everywhere())))
@@ -254,9 +256,9 @@ static int open_at(struct device *device, const struct ctl_settings *settings,
 
 static void find_interface(struct device *device)
 {
-	device->if_index = udp_addr_ifindex(&device->gid);
-	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
-		device->if_name[0] = '\0';
+	device->link.if_index = udp_addr_ifindex(&device->link.gid);
+	if (!device->link.if_index || !if_indextoname(device->link.if_index, device->link.if_name))
+		device->link.if_name[0] = '\0';
 }
 
 /* bind() accepts the address of an interface that is down, but no packet would arrive. */
@@ -265,17 +267,17 @@ static int check_interface(const struct device *device)
 	struct ifreq req = { 0 };
 	int fd, rc;
 
-	memcpy(req.ifr_name, device->if_name, sizeof(device->if_name));
+	memcpy(req.ifr_name, device->link.if_name, sizeof(device->link.if_name));
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return limit_explain(-errno, "the state of the interface %s cannot be read",
-				     device->if_name);
-	rc = device->if_name[0] ? ioctl(fd, SIOCGIFFLAGS, &req) : -1;
+				     device->link.if_name);
+	rc = device->link.if_name[0] ? ioctl(fd, SIOCGIFFLAGS, &req) : -1;
 	close(fd);
 	if (rc || req.ifr_flags & IFF_UP)
 		return 0;
-	ctl_log(CTL_LOG_ERROR, "the interface %s is down: 'ip link set %s up'", device->if_name,
-		device->if_name);
+	ctl_log(CTL_LOG_ERROR, "the interface %s is down: 'ip link set %s up'",
+		device->link.if_name, device->link.if_name);
 	return -ENETDOWN;
 }
 
@@ -285,9 +287,9 @@ static int open_sockets(struct device *device, const struct ctl_settings *settin
 
 	if (rc)
 		return rc;
-	device->slots = device->group.slots;
-	device->rcvbuf = device->group.rcvbuf;
-	device->max_mtu = udp_max_mtu(&device->gid);
+	device->link.slots = device->link.udp.slots;
+	device->link.rcvbuf = device->link.udp.rcvbuf;
+	device->link.max_mtu = udp_max_mtu(&device->link.gid);
 	if (!settings->num_addresses && device->index == 0)
 		explain_loopback(device);
 	find_interface(device);
@@ -301,8 +303,8 @@ static int open_interface(struct device *device, const struct ctl_settings *sett
 
 	if (rc)
 		return rc;
-	device->if_index = if_nametoindex(settings->interface);
-	memcpy(device->if_name, settings->interface, sizeof(device->if_name));
+	device->link.if_index = if_nametoindex(settings->interface);
+	memcpy(device->link.if_name, settings->interface, sizeof(device->link.if_name));
 	rc = check_interface(device);
 	return rc ? rc : ethernet_device_open(device, settings);
 }
@@ -335,32 +337,32 @@ static int open_without_steering(struct device *device, const struct ctl_setting
 		"rxe_dm%u has its packets in memory, as by '--link memory': " NO_STEERING
 		". Its programs reach each other, and no other device",
 		device->index);
-	device->link = CTL_LINK_MEMORY;
-	device->link_fallback = true;
+	device->link.kind = CTL_LINK_MEMORY;
+	device->link.is_fallback = true;
 	return open_memory(device, settings);
 }
 
 int address_open(struct device *device, const struct ctl_settings *settings)
 {
-	device->slots = settings->slots;
-	device->link = CTL_LINK_UDP;
+	device->link.slots = settings->slots;
+	device->link.kind = CTL_LINK_UDP;
 	if (settings->link == CTL_LINK_AUTO || settings->link == CTL_LINK_UDP)
 		return udp_cannot_steer() ? open_without_steering(device, settings)
 					  : open_sockets(device, settings);
-	device->link = (enum ctl_link)settings->link;
-	return device->link == CTL_LINK_ETHERNET ? open_interface(device, settings)
-						 : open_memory(device, settings);
+	device->link.kind = (enum ctl_link)settings->link;
+	return device->link.kind == CTL_LINK_ETHERNET ? open_interface(device, settings)
+						      : open_memory(device, settings);
 }
 
 void address_close(struct device *device)
 {
-	if (device->address_lock.source.fd < 0)
+	if (device->link.lock.source.fd < 0)
 		return;
 	local_peers_close(device);
 	time_wait_fini(device);
 	gsi_close(device);
-	udp_group_close(&device->group);
+	udp_group_close(&device->link.udp);
 	ethernet_device_close(device);
-	memory_hub_close(&device->memory);
+	memory_hub_close(&device->link.memory.hub);
 	unlock_address(device);
 }

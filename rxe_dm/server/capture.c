@@ -28,7 +28,7 @@
 static void tell(const struct attachment *attachment)
 {
 	const struct ctl_event event = { .type = CTL_EVENT_CAPTURE };
-	const int *fd = &attachment->device->capture_fd;
+	const int *fd = &attachment->device->captures.fd;
 
 	/* Without a descriptor: no capture runs any more. */
 	ctl_send(attachment->event.fd, &event, sizeof(event), fd, *fd >= 0, MSG_DONTWAIT);
@@ -36,15 +36,15 @@ static void tell(const struct attachment *attachment)
 
 void capture_tell(const struct attachment *attachment)
 {
-	if (attachment->device->capture_fd >= 0)
+	if (attachment->device->captures.fd >= 0)
 		tell(attachment);
 }
 
 static void tell_all(const struct device *device)
 {
 	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
-		if (device->slot[slot])
-			tell(device->slot[slot]);
+		if (device->slots.at[slot])
+			tell(device->slots.at[slot]);
 	}
 }
 
@@ -60,12 +60,12 @@ static int map_rings(struct device *device, int fd, uint32_t ring_bytes)
 		free(writer);
 		return -ENOMEM;
 	}
-	device->capture_fd = fd;
-	device->capture_area = (struct capture_area *)base;
-	device->capture_area->rings = RXE_MAX_SLOTS;
-	device->capture_area->ring_bytes = ring_bytes;
-	device->capture_area->magic = CAPTURE_MAGIC;
-	device->capture_writer = writer;
+	device->captures.fd = fd;
+	device->captures.area = (struct capture_area *)base;
+	device->captures.area->rings = RXE_MAX_SLOTS;
+	device->captures.area->ring_bytes = ring_bytes;
+	device->captures.area->magic = CAPTURE_MAGIC;
+	device->captures.writer = writer;
 	capture_writer_open(
 		writer,
 		(struct capture_ring *)(void *)((char *)base + capture_ring_offset(ring_bytes, 0)),
@@ -80,7 +80,7 @@ static int open_rings(struct device *device, uint32_t ring_bytes)
 	const int fd = memfd_create("rxe_dm capture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int rc;
 
-	assert(!device->capture_area && device->capture_fd < 0);
+	assert(!device->captures.area && device->captures.fd < 0);
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)bytes) ||
@@ -96,11 +96,11 @@ static int open_rings(struct device *device, uint32_t ring_bytes)
 static void write_down(const struct device *device, struct capture_record *record,
 		       const uint8_t *packet, const char *note)
 {
-	struct capture_writer *writer = device->capture_writer;
+	struct capture_writer *writer = device->captures.writer;
 
 	capture_writer_begin(writer);
 	capture_writer_at(writer, clock_now_ns());
-	capture_writer_put(writer, record, packet, atomic_load(&device->capture_area->keep), note);
+	capture_writer_put(writer, record, packet, atomic_load(&device->captures.area->keep), note);
 	capture_writer_end(writer);
 }
 
@@ -115,7 +115,7 @@ void capture_own(const struct device *device, const struct wire_train *packet, u
 {
 	struct capture_record record = {
 		.flags = CAPTURE_SENT | CAPTURE_HAS_QP,
-		.src = device->gid,
+		.src = device->link.gid,
 		.dst = packet->dst,
 		.src_port = src_port,
 		.len = packet->len,
@@ -124,7 +124,7 @@ void capture_own(const struct device *device, const struct wire_train *packet, u
 		.hop_limit = 64,
 	};
 
-	if (device->capture_writer)
+	if (device->captures.writer)
 		write_down(device, &record, packet->buf,
 			   qpn == MAD_GSI_QPN ? "sent by the connection manager"
 					      : "sent by the server for a process that has exited");
@@ -141,7 +141,7 @@ uint32_t capture_qpn(const struct wire_arrival *arrival)
 
 void capture_arrived(const struct device *device, const struct wire_arrival *arrivals, uint32_t n)
 {
-	for (uint32_t i = 0; i < n && device->capture_writer; i++) {
+	for (uint32_t i = 0; i < n && device->captures.writer; i++) {
 		const struct wire_arrival *arrival = &arrivals[i];
 		const bool guessed = arrival->id_rule != IP_ID_EXACT && gid_is_v4(&arrival->dst);
 		struct capture_record record = {
@@ -158,7 +158,7 @@ void capture_arrived(const struct device *device, const struct wire_arrival *arr
 			.flow_label = arrival->flow_label,
 		};
 
-		if (!gid_equal(&arrival->src, &device->gid))
+		if (!gid_equal(&arrival->src, &device->link.gid))
 			write_down(device, &record, arrival->p,
 				   record.qpn == MAD_GSI_QPN ? "to the connection manager"
 							     : "to a process that has exited");
@@ -167,13 +167,13 @@ void capture_arrived(const struct device *device, const struct wire_arrival *arr
 
 static void close_rings(struct device *device)
 {
-	assert(device->capture_area && !device->captures);
-	munmap(device->capture_area, capture_ring_offset(device->capture_writer->ring_bytes, 1));
-	free(device->capture_writer);
-	device->capture_writer = NULL;
-	close(device->capture_fd);
-	device->capture_area = NULL;
-	device->capture_fd = -1;
+	assert(device->captures.area && !device->captures.running);
+	munmap(device->captures.area, capture_ring_offset(device->captures.writer->ring_bytes, 1));
+	free(device->captures.writer);
+	device->captures.writer = NULL;
+	close(device->captures.fd);
+	device->captures.area = NULL;
+	device->captures.fd = -1;
 }
 
 static void update_wants(struct device *device)
@@ -181,12 +181,12 @@ static void update_wants(struct device *device)
 	const struct capture *capture;
 	uint32_t keep = 0, inside = 0;
 
-	DL_FOREACH (device->captures, capture) {
+	DL_FOREACH (device->captures.running, capture) {
 		keep = capture->wants.keep > keep ? capture->wants.keep : keep;
 		inside |= capture->wants.inside;
 	}
-	atomic_store(&device->capture_area->keep, keep);
-	atomic_store(&device->capture_area->inside, inside);
+	atomic_store(&device->captures.area->keep, keep);
+	atomic_store(&device->captures.area->inside, inside);
 }
 
 static bool is_sound(const struct ctl_msg_capture *wants)
@@ -197,7 +197,7 @@ static bool is_sound(const struct ctl_msg_capture *wants)
 int serve_capture(struct call *call)
 {
 	struct device *device = call->device;
-	const bool first = !device->captures;
+	const bool first = !device->captures.running;
 	struct capture *capture;
 	int rc;
 
@@ -213,12 +213,12 @@ int serve_capture(struct call *call)
 	}
 	capture->device = device;
 	capture->wants = call->req.capture;
-	DL_APPEND(device->captures, capture);
+	DL_APPEND(device->captures.running, capture);
 	DL_APPEND2(call->conn->captures, capture, cprev, cnext);
 	update_wants(device);
 	if (first)
 		tell_all(device);
-	call->out_fd[0] = device->capture_fd;
+	call->out_fd[0] = device->captures.fd;
 	call->num_out = call->keep_out = 1;
 	return 0;
 }
@@ -227,9 +227,9 @@ static void end(struct capture *capture)
 {
 	struct device *device = capture->device;
 
-	DL_DELETE(device->captures, capture);
+	DL_DELETE(device->captures.running, capture);
 	free(capture);
-	if (device->captures) {
+	if (device->captures.running) {
 		update_wants(device);
 		return;
 	}

@@ -8,6 +8,8 @@
 #include "net/wire/train.h"
 
 struct attachment;
+struct capture_area;
+struct capture_writer;
 struct conn;
 struct device;
 
@@ -16,6 +18,13 @@ struct capture {
 	struct capture *cprev, *cnext; /* of the connection */
 	struct device *device;
 	struct ctl_msg_capture wants;
+};
+
+struct device_captures {
+	struct capture *running;
+	struct capture_area *area;     /* start of the rings; NULL: no capture runs */
+	struct capture_writer *writer; /* for packets that the server itself sends */
+	int fd;
 };
 
 /* A process has attached: sends it the rings first, if a capture runs. */

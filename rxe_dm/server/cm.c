@@ -14,6 +14,7 @@
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/random.h"
 
@@ -70,7 +71,7 @@ static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event 
 
 	if (is_failure(event->event))
 		add_failure(&instance->cm_failures, id, event->event, event->status);
-	if (instance->devices[event->addr.device].num_faults)
+	if (instance->devices[event->addr.device].faults.count)
 		put.attr.mask = 0;
 	cm_channel_put(id, &put);
 }
@@ -122,13 +123,13 @@ static int ask_neighbor(void *host, struct rdma_id *id, uint32_t device, const s
 	struct cm_neighbor *neighbor;
 	int rc;
 
-	if (instance->devices[device].link == CTL_LINK_MEMORY)
-		return gid_equal(dst, &instance->devices[device].gid) || gid_is_multicast(dst)
+	if (instance->devices[device].link.kind == CTL_LINK_MEMORY)
+		return gid_equal(dst, &instance->devices[device].link.gid) || gid_is_multicast(dst)
 			       ? 0
 			       : -EHOSTUNREACH;
-	if (instance->devices[device].link != CTL_LINK_ETHERNET)
+	if (instance->devices[device].link.kind != CTL_LINK_ETHERNET)
 		return 0;
-	rc = ethernet_neighbor(instance->devices[device].ethernet.link, dst, true);
+	rc = ethernet_neighbor(instance->devices[device].link.ethernet.link, dst, true);
 	if (rc)
 		return rc == 1 ? 0 : rc;
 	neighbor = (struct cm_neighbor *)calloc(1, sizeof(*neighbor));
@@ -153,7 +154,7 @@ static bool run_neighbors(struct instance *instance)
 	struct cm_neighbor *neighbor, *next;
 
 	DL_FOREACH_SAFE (instance->cm_neighbors, neighbor, next) {
-		struct link *link = instance->devices[neighbor->device].ethernet.link;
+		struct link *link = instance->devices[neighbor->device].link.ethernet.link;
 		const int rc = ethernet_neighbor(link, &neighbor->dst, false);
 		struct rdma_id *id = rdma_id_find(instance->cm, neighbor->id);
 
@@ -207,12 +208,12 @@ int cm_open(struct instance *instance)
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
 		const struct device *device = &instance->devices[i];
 		const struct rdma_device described = {
-			.gid = device->gid,
-			.node_guid = device->node_guid,
-			.mtu = mtu_code(device->max_mtu),
+			.gid = device->link.gid,
+			.node_guid = device->guids.node,
+			.mtu = mtu_code(device->link.max_mtu),
 			.max_responder_resources = (uint8_t)instance->profile.max_qp_rd_atom,
 			.max_initiator_depth = (uint8_t)instance->profile.max_qp_init_rd_atom,
-			.own_routes = device->link != CTL_LINK_UDP,
+			.own_routes = device->link.kind != CTL_LINK_UDP,
 		};
 
 		rdma_ids_add_device(instance->cm, &described);

@@ -96,20 +96,6 @@ bool cm_channel_has_unread(void *host, struct rdma_id *listener, uint32_t backlo
 /* Puts an event into the channel of an id. */
 void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event);
 
-/* gsi.c: QP 1 of a device, the general services interface, sends and receives MADs. Slot 0's socket
- * receives what is addressed to it, among packets to no process, which are counted and dropped. */
-/* 0, or a negative errno that has been explained on the log. */
-int gsi_open(struct device *device);
-void gsi_close(struct device *device);
-/* Passes on the messages that a fault rule has delayed, and requests for a connection whose
- * listener has come or that have waited for one long enough. Returns when the next is due;
- * UINT64_MAX: none. */
-uint64_t gsi_run(struct device *device, uint64_t now_ns);
-/* Hands out what devices of this instance have sent to each other since the last call. */
-void gsi_deliver(struct instance *instance);
-/* Sends a MAD to QP 1 of path->dst. Failure is loss: the sender of the MAD repeats it. */
-void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
-
 /* cm_fault.c: fault rules. Calls of librdmacm by name (rdma_connect() and the others that are
  * requests to the connection manager) fail before they do anything. Messages: cm_drop,
  * cm_duplicate, cm_delay and cm_reject act at QP 1, where all messages of the device pass. */

@@ -66,7 +66,7 @@ int cm_fault_decide(struct conn *conn, uint32_t index, enum inject_verb verb)
 	const struct subject what = { .verb = verb };
 	struct inject_rule rule;
 
-	if (!device->num_faults || verb == INJECT_VERBS)
+	if (!device->faults.count || verb == INJECT_VERBS)
 		return 0;
 	if (!conn->cm_calls)
 		conn->cm_calls = calloc(conn->instance->num_devices, sizeof(*conn->cm_calls));
@@ -79,7 +79,7 @@ bool gsi_fault_decide(struct device *device, struct cm_fault_counts *counts,
 {
 	struct cm_msg msg;
 
-	return device->num_faults && cm_msg_parse(&msg, mad) &&
+	return device->faults.count && cm_msg_parse(&msg, mad) &&
 	       decide(device, counts,
 		      &(struct subject){ .verb = INJECT_VERBS, .attr = msg.attr, .dir = dir }, ret);
 }

@@ -109,7 +109,7 @@ static int resolve(struct call *call, enum serve_needs needs)
 	call->attachment = call->conn->attached[call->req.device];
 	if (needs == NEEDS_DEVICE)
 		return 0;
-	self = object_find(&call->device->objects, call->req.context);
+	self = object_find(&call->device->tables.objects, call->req.context);
 	if (!self || self->kind != CTL_KIND_CONTEXT)
 		return -EBADF;
 	call->context = self->context;

@@ -153,7 +153,7 @@ int context_open(struct device *device, struct conn *conn, struct context **ret,
 	if (!context)
 		return -ENOMEM;
 	context->device = device;
-	context->self = object_new(&device->objects, CTL_KIND_CONTEXT);
+	context->self = object_new(&device->tables.objects, CTL_KIND_CONTEXT);
 	if (!context->self) {
 		free(context);
 		return -ENOMEM;
@@ -246,6 +246,6 @@ void context_free(struct context *context)
 	free_objects(context);
 	assert(!context->objects && context->self->refs == 0);
 	DL_DELETE(device->contexts, context);
-	object_free(&device->objects, context->self);
+	object_free(&device->tables.objects, context->self);
 	free(context);
 }

@@ -63,13 +63,6 @@ void context_free(struct context *context);
 /* serve_memory.c: is a window of any process bound to this region? */
 bool window_is_over(const struct object *mr);
 
-/* serve_xrc.c: the number of other handles of the handle's XRC target. */
-uint32_t target_others(const struct object *handle);
-/* A process has exited; those who opened its XRC targets get IBV_EVENT_QP_FATAL. */
-void targets_of_slot_ended(struct device *device, uint32_t slot);
-/* A message of a process about one of its XRC targets. */
-void target_event(struct device *device, uint32_t slot, uint32_t type, uint32_t qpn);
-
 /* object.c: objects of a context. */
 struct object *context_new_object(struct context *context, enum ctl_kind kind);
 struct object *context_find(const struct context *context, uint32_t handle, enum ctl_kind kind);

@@ -15,6 +15,7 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/ethernet.h"
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/local_peers.h"
@@ -40,11 +41,12 @@ static int open_shared(struct device *device)
 	device->shared = (struct ctl_shared *)base;
 	device->shared->magic = CTL_SHARED_MAGIC;
 	device->shared->version = CTL_PROTOCOL;
-	device->shared->gids[0] = device->gid;
+	device->shared->gids[0] = device->link.gid;
 	atomic_store(&device->shared->port_state, IBV_PORT_ACTIVE);
-	device->grace.shared = device->shared;
-	if (!keys_init(&device->keys, &device->shared->mrs, &device->grace) ||
-	    !objects_init(&device->objects, device->shared->live, &device->instance->profile) ||
+	device->tables.grace.shared = device->shared;
+	if (!keys_init(&device->tables.keys, &device->shared->mrs, &device->tables.grace) ||
+	    !objects_init(&device->tables.objects, device->shared->live,
+			  &device->instance->profile) ||
 	    !slots_init(device))
 		return -ENOMEM;
 	return 0;
@@ -52,17 +54,17 @@ static int open_shared(struct device *device)
 
 static int open_arena(struct device *device, uint64_t bytes, enum ctl_arena_pages pages)
 {
-	int rc = arena_init(&device->arena, bytes, pages);
+	int rc = arena_init(&device->memory.arena, bytes, pages);
 
 	if (rc)
 		return rc;
-	if (device->arena.locked < device->arena.bytes)
+	if (device->memory.arena.locked < device->memory.arena.bytes)
 		ctl_log(CTL_LOG_WARNING,
 			"device memory of rxe_dm%u: %llu of %llu KiB are locked in memory, the "
 			"rest may be swapped; raise 'ulimit -l' for more",
-			device->index, (unsigned long long)(device->arena.locked >> 10),
-			(unsigned long long)(device->arena.bytes >> 10));
-	return range_map_init(&device->ranges,
+			device->index, (unsigned long long)(device->memory.arena.locked >> 10),
+			(unsigned long long)(device->memory.arena.bytes >> 10));
+	return range_map_init(&device->memory.ranges,
 			      (bytes + DM_GRANULE - 1) & ~(uint64_t)(DM_GRANULE - 1), DM_GRANULE)
 		       ? 0
 		       : -ENOMEM;
@@ -87,8 +89,8 @@ static uint64_t make_guid(const struct device *device, uint32_t index)
 	memcpy(seed + n, &index, sizeof(index));
 	n += (int)sizeof(index);
 	if (index != UINT32_MAX) {
-		memcpy(seed + n, device->gid.raw, sizeof(device->gid.raw));
-		n += (int)sizeof(device->gid.raw);
+		memcpy(seed + n, device->link.gid.raw, sizeof(device->link.gid.raw));
+		n += (int)sizeof(device->link.gid.raw);
 	}
 	for (int i = 0; i < n; i++)
 		hash = (hash ^ (uint8_t)seed[i]) * 0x100000001b3u;
@@ -104,22 +106,23 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 
 	if (rc)
 		return rc;
-	if (device->max_mtu > device->instance->profile.active_mtu)
-		device->max_mtu = device->instance->profile.active_mtu;
+	if (device->link.max_mtu > device->instance->profile.active_mtu)
+		device->link.max_mtu = device->instance->profile.active_mtu;
 	rc = open_arena(device, settings->arena_bytes, settings->arena_pages);
 	if (rc)
 		return rc;
 	rc = open_shared(device);
 	if (rc)
 		return limit_explain(rc, "no shared memory for rxe_dm%u", device->index);
-	device->node_guid = make_guid(device, device->index);
-	device->sys_image_guid = make_guid(device, UINT32_MAX);
-	memcpy(device->shared->tx_ports, device->group.tx_port, sizeof(device->shared->tx_ports));
+	device->guids.node = make_guid(device, device->index);
+	device->guids.system_image = make_guid(device, UINT32_MAX);
+	memcpy(device->shared->tx_ports, device->link.udp.tx_port,
+	       sizeof(device->shared->tx_ports));
 	rc = local_peers_open(device);
 	if (rc)
 		return limit_explain(rc, "no packet filter for rxe_dm%u", device->index);
 	rc = gsi_open(device);
-	if (rc == 0 && device->link == CTL_LINK_ETHERNET)
+	if (rc == 0 && device->link.kind == CTL_LINK_ETHERNET)
 		carrier_open(device);
 	return rc;
 }
@@ -128,15 +131,16 @@ int device_init(struct device *ret, struct instance *instance, uint32_t index)
 {
 	int rc;
 
-	*ret = (struct device){ .instance = instance,
-				.index = index,
-				.address_lock.source.fd = -1,
-				.shared_fd = -1,
-				.capture_fd = -1,
-				.strays.fd = -1,
-				.carrier.fd = -1,
-				.ethernet = { .rx_fd = -1, .tx_fd = -1 },
-				.arena.fd = -1 };
+	*ret = (struct device){
+		.instance = instance,
+		.index = index,
+		.link = { .lock.source.fd = -1,
+			  .ethernet = { .rx_fd = -1, .tx_fd = -1, .carrier.fd = -1 } },
+		.shared_fd = -1,
+		.captures.fd = -1,
+		.gsi.strays.fd = -1,
+		.memory.arena.fd = -1
+	};
 	rc = bring_up(ret, &instance->settings);
 	if (rc)
 		device_fini(ret);
@@ -150,8 +154,8 @@ static void release_all(struct device *device)
 	DL_FOREACH_SAFE (device->contexts, context, after)
 		context_free(context);
 	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
-		if (device->slot[slot])
-			slot_give(device->slot[slot]);
+		if (device->slots.at[slot])
+			slot_give(device->slots.at[slot]);
 	}
 }
 
@@ -163,14 +167,14 @@ void device_fini(struct device *device)
 		munmap(device->shared, sizeof(*device->shared));
 		device->shared = NULL;
 	}
-	if (device->objects.at)
-		objects_fini(&device->objects);
-	keys_fini(&device->keys);
-	index_queue_fini(&device->free_slots);
+	if (device->tables.objects.at)
+		objects_fini(&device->tables.objects);
+	keys_fini(&device->tables.keys);
+	index_queue_fini(&device->slots.free);
 	if (device->shared_fd >= 0)
 		close(device->shared_fd);
 	device->shared_fd = -1;
-	range_map_fini(&device->ranges);
-	arena_fini(&device->arena);
+	range_map_fini(&device->memory.ranges);
+	arena_fini(&device->memory.arena);
 	address_close(device);
 }

@@ -57,14 +57,14 @@ int ethernet_open_sockets(const struct ethernet_filter *filter, int *ret_rx_fd, 
 int ethernet_device_sockets(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd)
 {
 	struct ethernet_filter filter = {
-		.ifname = device->if_name,
-		.gid = device->gid,
+		.ifname = device->link.if_name,
+		.gid = device->link.gid,
 		.slot = slot,
-		.slots = device->slots,
+		.slots = device->link.slots,
 		.log.write = log_failure,
 	};
 
-	memcpy(filter.mac, device->ethernet.mac, sizeof(filter.mac));
+	memcpy(filter.mac, device->link.ethernet.mac, sizeof(filter.mac));
 	return ethernet_open_sockets(&filter, ret_rx_fd, ret_tx_fd);
 }
 
@@ -73,33 +73,33 @@ static int check_address(const struct device *device)
 {
 	char text[CTL_GID_STR_MAX];
 
-	if (udp_addr_ifindex(&device->gid) == 0)
+	if (udp_addr_ifindex(&device->link.gid) == 0)
 		return 0;
 	ctl_log(CTL_LOG_ERROR,
 		"%s is an address of this machine's kernel already: a device on %s needs one of "
 		"its own; choose a free one of that network with --address or RXE_DM_ADDRESS",
-		ctl_gid_str(&device->gid, text), device->if_name);
+		ctl_gid_str(&device->link.gid, text), device->link.if_name);
 	return -EADDRINUSE;
 }
 
 static int check_mtu(struct device *device)
 {
-	device->max_mtu = ethernet_max_mtu(device->if_name, &device->gid);
-	if (device->max_mtu)
+	device->link.max_mtu = ethernet_max_mtu(device->link.if_name, &device->link.gid);
+	if (device->link.max_mtu)
 		return 0;
 	ctl_log(CTL_LOG_ERROR,
 		"the MTU of %s is too small for RoCE packets: 'ip link set %s mtu 1500'",
-		device->if_name, device->if_name);
+		device->link.if_name, device->link.if_name);
 	return -EMSGSIZE;
 }
 
 static int open_link(const struct device *device, uint32_t slot, int rx_fd, int tx_fd,
 		     struct link **ret)
 {
-	const struct device_ethernet *ethernet = &device->ethernet;
+	const struct device_ethernet *ethernet = &device->link.ethernet;
 	struct ethernet_cfg cfg = {
-		.ifname = device->if_name,
-		.gid = device->gid,
+		.ifname = device->link.if_name,
+		.gid = device->link.gid,
 		.prefix_len = ethernet->prefix_len,
 		.gateway = ethernet->gateway,
 		.slot = slot,
@@ -132,12 +132,12 @@ static uint32_t granted(int fd)
 
 int ethernet_device_open(struct device *device, const struct ctl_settings *settings)
 {
-	struct device_ethernet *ethernet = &device->ethernet;
+	struct device_ethernet *ethernet = &device->link.ethernet;
 	int rc = check_address(device);
 
 	if (rc)
 		return rc;
-	ethernet_make_mac(ethernet->mac, &device->gid, device->if_name);
+	ethernet_make_mac(ethernet->mac, &device->link.gid, device->link.if_name);
 	ethernet->prefix_len = settings->prefix_len[device->index];
 	ethernet->gateway = settings->gateway;
 	rc = ethernet_device_sockets(device, 0, &ethernet->rx_fd, &ethernet->tx_fd);
@@ -145,16 +145,16 @@ int ethernet_device_open(struct device *device, const struct ctl_settings *setti
 		rc = check_mtu(device);
 	if (rc)
 		return rc;
-	device->rcvbuf = granted(ethernet->rx_fd);
+	device->link.rcvbuf = granted(ethernet->rx_fd);
 	rc = open_link(device, 0, ethernet->rx_fd, ethernet->tx_fd, &ethernet->link);
 	if (rc)
-		ctl_log(CTL_LOG_ERROR, "no link on %s: %s", device->if_name, strerror(-rc));
+		ctl_log(CTL_LOG_ERROR, "no link on %s: %s", device->link.if_name, strerror(-rc));
 	return rc;
 }
 
 void ethernet_device_close(struct device *device)
 {
-	struct device_ethernet *ethernet = &device->ethernet;
+	struct device_ethernet *ethernet = &device->link.ethernet;
 
 	link_close(ethernet->link);
 	ethernet->link = NULL;
@@ -188,7 +188,8 @@ static bool is_there(int fd, uint32_t if_index)
 /* fault_run() changes the port accordingly, in the same turn of the server. */
 static void update_carrier(struct device *device)
 {
-	device->no_carrier = !is_there(device->carrier.fd, device->if_index);
+	device->link.ethernet.no_carrier =
+		!is_there(device->link.ethernet.carrier.fd, device->link.if_index);
 }
 
 static void interfaces_changed(struct loop_source *source, uint32_t events)
@@ -201,7 +202,7 @@ static void interfaces_changed(struct loop_source *source, uint32_t events)
 		if (recv(source->fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0)
 			break;
 	}
-	update_carrier(container_of(source, struct device, carrier));
+	update_carrier(container_of(source, struct device, link.ethernet.carrier));
 }
 
 void carrier_open(struct device *device)
@@ -209,13 +210,14 @@ void carrier_open(struct device *device)
 	struct sockaddr_nl here = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 
-	assert(device->link == CTL_LINK_ETHERNET && device->carrier.fd < 0);
+	assert(device->link.kind == CTL_LINK_ETHERNET && device->link.ethernet.carrier.fd < 0);
 	if (fd < 0)
 		return;
-	device->carrier = (struct loop_source){ .fd = fd, .ready = interfaces_changed };
+	device->link.ethernet.carrier =
+		(struct loop_source){ .fd = fd, .ready = interfaces_changed };
 	if (bind(fd, (struct sockaddr *)&here, sizeof(here)) ||
-	    loop_add(&device->instance->loop, &device->carrier, EPOLLIN)) {
-		device->carrier.fd = -1;
+	    loop_add(&device->instance->loop, &device->link.ethernet.carrier, EPOLLIN)) {
+		device->link.ethernet.carrier.fd = -1;
 		close(fd);
 		return;
 	}
@@ -224,5 +226,5 @@ void carrier_open(struct device *device)
 
 void carrier_close(struct device *device)
 {
-	loop_close(&device->instance->loop, &device->carrier);
+	loop_close(&device->instance->loop, &device->link.ethernet.carrier);
 }

@@ -4,11 +4,13 @@
 #ifndef RXE_DM_SERVER_ETHERNET_H
 #define RXE_DM_SERVER_ETHERNET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/control/settings.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/wire/gid.h"
+#include "rxe_dm/server/loop.h"
 
 struct device;
 struct link;
@@ -17,6 +19,8 @@ struct link;
 struct device_ethernet {
 	struct link *link;
 	int rx_fd, tx_fd;
+	struct loop_source carrier; /* the kernel's reports on interfaces */
+	bool no_carrier;
 	uint8_t mac[FRAME_MAC_LEN];
 	uint32_t prefix_len;
 	struct gid gateway;

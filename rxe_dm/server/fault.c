@@ -70,10 +70,10 @@ static void wanted(const struct device *device, struct state *ret)
 {
 	const struct ctl_faults *faults = &device->shared->faults;
 
-	*ret = (struct state){ .port = IBV_PORT_ACTIVE, .gids = { device->gid } };
+	*ret = (struct state){ .port = IBV_PORT_ACTIVE, .gids = { device->link.gid } };
 	for (uint32_t at = next_place(faults, 0); at < FAULT_MAX_RULES;
 	     at = next_place(faults, faults->at[at].id)) {
-		const struct fault_timer *timer = &device->fault_timers[at];
+		const struct fault_timer *timer = &device->faults.timers[at];
 
 		if (timer->phase != FAULT_PHASE_HOLDS)
 			continue;
@@ -83,8 +83,8 @@ static void wanted(const struct device *device, struct state *ret)
 			ret->port = IBV_PORT_DOWN;
 		ret->is_fatal |= timer->rule.action == INJECT_DEVICE_FATAL;
 	}
-	ret->is_silent = ret->port == IBV_PORT_DOWN || !has_gid(ret, &device->gid);
-	if (device->no_carrier)
+	ret->is_silent = ret->port == IBV_PORT_DOWN || !has_gid(ret, &device->link.gid);
+	if (device->link.ethernet.no_carrier)
 		ret->port = IBV_PORT_DOWN;
 }
 
@@ -119,9 +119,9 @@ static void end_change(struct device *device)
 	struct ctl_faults *faults = &device->shared->faults;
 
 	assert(atomic_load(&faults->generation) & 1);
-	device->num_faults = 0;
+	device->faults.count = 0;
 	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++)
-		device->num_faults += faults->at[i].id != 0;
+		device->faults.count += faults->at[i].id != 0;
 	atomic_fetch_add(&faults->generation, 1);
 }
 
@@ -138,8 +138,8 @@ static void become(struct device *device, const struct state *was, const struct 
 	memcpy(shared->gids, to->gids, sizeof(shared->gids));
 	end_change(device);
 	/* A silent device answers neither ARP nor neighbor discovery. */
-	if (device->ethernet.link)
-		ethernet_answer(device->ethernet.link, !to->is_silent);
+	if (device->link.ethernet.link)
+		ethernet_answer(device->link.ethernet.link, !to->is_silent);
 
 	if (to->is_fatal && !was->is_fatal)
 		announce(device, IBV_EVENT_DEVICE_FATAL, "a fault rule makes the device fatal");
@@ -158,7 +158,7 @@ static void become(struct device *device, const struct state *was, const struct 
 
 static void step(struct device *device, uint32_t place, uint64_t now_ns)
 {
-	struct fault_timer *timer = &device->fault_timers[place];
+	struct fault_timer *timer = &device->faults.timers[place];
 
 	if (timer->phase == FAULT_PHASE_WAITS && timer->due_ns <= now_ns) {
 		timer->phase = FAULT_PHASE_HOLDS;
@@ -176,10 +176,10 @@ static void start_timer(struct device *device, uint32_t place, const struct inje
 	const uint64_t now_ns = clock_now_ns();
 
 	assert(device->shared->faults.at[place].id != 0);
-	device->fault_timers[place].phase = FAULT_PHASE_NONE;
+	device->faults.timers[place].phase = FAULT_PHASE_NONE;
 	if (!is_ours(rule->action))
 		return;
-	device->fault_timers[place] = (struct fault_timer){
+	device->faults.timers[place] = (struct fault_timer){
 		.phase = FAULT_PHASE_WAITS,
 		.due_ns = now_ns + rule->after_ns,
 		.rule = *rule,
@@ -193,7 +193,7 @@ uint64_t fault_run(struct device *device, uint64_t now_ns)
 	uint64_t next_ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
-		const struct fault_timer *timer = &device->fault_timers[i];
+		const struct fault_timer *timer = &device->faults.timers[i];
 
 		step(device, i, now_ns);
 		if (timer->phase != FAULT_PHASE_NONE && timer->due_ns < next_ns)
@@ -248,7 +248,7 @@ static int remove_rules(struct device *device, uint32_t id)
 		if (!faults->at[i].id || (id && faults->at[i].id != id))
 			continue;
 		faults->at[i].id = 0;
-		device->fault_timers[i].phase = FAULT_PHASE_NONE;
+		device->faults.timers[i].phase = FAULT_PHASE_NONE;
 		rc = 0;
 	}
 	end_change(device);

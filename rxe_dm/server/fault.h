@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "lib/inject/rule.h"
+#include "net/link/fault/fault.h"
 
 struct device;
 
@@ -22,6 +23,11 @@ struct fault_timer {
 	enum fault_phase phase;
 	uint64_t due_ns; /* end of the phase; UINT64_MAX: when the rule is cleared */
 	struct inject_rule rule;
+};
+
+struct device_faults {
+	uint32_t count;				    /* rules of all kinds in the shared memory */
+	struct fault_timer timers[FAULT_MAX_RULES]; /* by place: rules of the device itself */
 };
 
 /* Adds the rules of a file, all or none. 0, or a negative errno, explained on the log. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Packets of QP 1: UD SEND_ONLY of one MAD each, as Linux sends them. */
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/device.h"
@@ -70,7 +71,7 @@ static bool icrc_is_good(const struct device *device, const struct wire_arrival 
 	enum ip_id_rule rule = arrival->id_rule;
 
 	if (rule == IP_ID_ANY &&
-	    (udp_addr_is_loopback(&arrival->src) || gid_equal(&arrival->src, &device->gid)))
+	    (udp_addr_is_loopback(&arrival->src) || gid_equal(&arrival->src, &device->link.gid)))
 		rule = IP_ID_RULED;
 	return icrc_check(&flow, rule, arrival->ip_id, arrival->p, arrival->len) != ICRC_BAD;
 }
@@ -89,7 +90,7 @@ static uint64_t *check_packet(const struct device *device, const struct wire_arr
 	if (!icrc_is_good(device, arrival))
 		return &counters->rcvd_bad_icrc;
 	if (ret->bth.opcode != opcode_make(WIRE_UD, OP_SEND_ONLY) ||
-	    ret->payload_len != CM_MAD_BYTES || !gid_equal(&arrival->dst, &device->gid))
+	    ret->payload_len != CM_MAD_BYTES || !gid_equal(&arrival->dst, &device->link.gid))
 		return &counters->rcvd_dropped;
 	if (ret->deth.qkey != MAD_GSI_QKEY || (ret->bth.pkey & PKEY_BASE) != PKEY_BASE)
 		return &counters->rcvd_bad_key;
@@ -126,7 +127,7 @@ static void remove_delayed(struct gsi *gsi, struct gsi_delayed *delayed)
 
 static void arrived(struct device *device, const struct cm_path *path, const uint8_t *mad)
 {
-	struct gsi *gsi = device->gsi;
+	struct gsi *gsi = device->gsi.state;
 	struct gsi_delayed *delayed;
 
 	if (gsi->num_waiting < MAX_WAITING && rdma_ids_lack_listener(device->instance->cm, mad)) {
@@ -163,7 +164,8 @@ static uint32_t build_packet(struct gsi *gsi, const struct icrc_flow *flow,
 static struct device *find_device(struct instance *instance, const struct gid *gid)
 {
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
-		if (instance->devices[i].gsi && gid_equal(&instance->devices[i].gid, gid))
+		if (instance->devices[i].gsi.state &&
+		    gid_equal(&instance->devices[i].link.gid, gid))
 			return &instance->devices[i];
 	}
 	return NULL;
@@ -200,8 +202,8 @@ static void send_mad(struct device *device, const struct cm_path *path,
 		     const uint8_t mad[CM_MAD_BYTES])
 {
 	struct rxe_counters *counters = &device->shared->slot[0].counters;
-	struct gsi *gsi = device->gsi;
-	struct icrc_flow flow = { .src = device->gid, .dst = path->dst };
+	struct gsi *gsi = device->gsi.state;
+	struct icrc_flow flow = { .src = device->link.gid, .dst = path->dst };
 	uint8_t bytes[GSI_PACKET];
 	struct wire_train train = {
 		.buf = bytes,
@@ -210,18 +212,18 @@ static void send_mad(struct device *device, const struct cm_path *path,
 		.traffic_class = path->traffic_class,
 		.hop_limit = path->hop_limit,
 		.flow_label = path->flow_label,
-		.src = device->gid,
+		.src = device->link.gid,
 		.dst = path->dst,
 	};
 
-	(void)link_tx_ports(device->own_link, &flow.src_port, 1);
+	(void)link_tx_ports(device->gsi.link, &flow.src_port, 1);
 	train.len = build_packet(gsi, &flow, mad, bytes);
 	train.seg_len = (uint16_t)train.len;
 	counters->sent_pkts++;
 	counters->sent_bytes += train.len;
 	capture_own(device, &train, MAD_GSI_QPN, flow.src_port);
 	if (!keep_local(device, &train, flow.src_port))
-		(void)link_send(device->own_link, &train, 1);
+		(void)link_send(device->gsi.link, &train, 1);
 }
 
 static void hand_on(struct device *device, enum fault_dir dir, const struct cm_path *path,
@@ -240,7 +242,7 @@ static void hand_on_ruled(struct device *device, enum fault_dir dir, const struc
 	struct inject_rule rule;
 	uint8_t rej[CM_MAD_BYTES];
 
-	if (!gsi_fault_decide(device, &device->gsi->faults, mad, dir, &rule)) {
+	if (!gsi_fault_decide(device, &device->gsi.state->faults, mad, dir, &rule)) {
 		hand_on(device, dir, path, mad);
 	} else if (rule.action == INJECT_CM_DUPLICATE) {
 		hand_on(device, dir, path, mad);
@@ -250,7 +252,7 @@ static void hand_on_ruled(struct device *device, enum fault_dir dir, const struc
 		gsi_fault_answer(rej, mad, (uint16_t)rule.reason);
 		gsi_send(device, path, rej);
 	} else if (rule.action == INJECT_CM_DELAY) {
-		(void)delay(device->gsi, path, mad, dir, rule.packet.delay_ns);
+		(void)delay(device->gsi.state, path, mad, dir, rule.packet.delay_ns);
 	} else {
 		assert(rule.action == INJECT_CM_DROP);
 	}
@@ -267,7 +269,7 @@ static void receive_packet(struct device *device, const struct wire_arrival *arr
 	struct rxe_counters *counters = &device->shared->slot[0].counters;
 	const struct cm_path path = {
 		.device = device->index,
-		.src = device->gid,
+		.src = device->link.gid,
 		.dst = arrival->src,
 		.flow_label = arrival->flow_label,
 		.traffic_class = arrival->traffic_class,
@@ -288,16 +290,16 @@ static void receive_packet(struct device *device, const struct wire_arrival *arr
 
 static void packets_ready(struct loop_source *source, uint32_t events)
 {
-	struct device *device = container_of(source, struct device, strays);
-	struct gsi *gsi = device->gsi;
+	struct device *device = container_of(source, struct device, gsi.strays);
+	struct gsi *gsi = device->gsi.state;
 	int n;
 
 	(void)events;
-	link_wait_ended(device->own_link, true);
-	n = link_receive(device->own_link, gsi->arrivals, ARRIVALS);
+	link_wait_ended(device->gsi.link, true);
+	n = link_receive(device->gsi.link, gsi->arrivals, ARRIVALS);
 	for (int i = 0; i < n && !device_is_silent(device); i++)
 		receive_packet(device, &gsi->arrivals[i]);
-	memory_device_wait(device->own_link);
+	memory_device_wait(device->gsi.link);
 }
 
 void gsi_deliver(struct instance *instance)
@@ -334,7 +336,7 @@ static bool is_due(const struct device *device, const struct gsi_delayed *delaye
 
 uint64_t gsi_run(struct device *device, uint64_t now_ns)
 {
-	struct gsi *gsi = device->gsi;
+	struct gsi *gsi = device->gsi.state;
 	struct gsi_delayed *delayed, *next;
 	uint64_t next_ns = UINT64_MAX;
 
@@ -351,19 +353,19 @@ uint64_t gsi_run(struct device *device, uint64_t now_ns)
 
 static int open_link(struct device *device)
 {
-	struct udp_cfg cfg = { .gid = device->gid };
+	struct udp_cfg cfg = { .gid = device->link.gid };
 
-	switch (device->link) {
+	switch (device->link.kind) {
 	case CTL_LINK_UDP:
-		device->strays.fd = cfg.rx_fd = device->group.fd[0];
-		memcpy(cfg.tx_port, device->group.tx_port, sizeof(cfg.tx_port));
-		return udp_open(&device->own_link, &cfg);
+		device->gsi.strays.fd = cfg.rx_fd = device->link.udp.fd[0];
+		memcpy(cfg.tx_port, device->link.udp.tx_port, sizeof(cfg.tx_port));
+		return udp_open(&device->gsi.link, &cfg);
 	case CTL_LINK_ETHERNET:
-		device->own_link = device->ethernet.link;
-		device->strays.fd = link_wait_fd(device->own_link);
+		device->gsi.link = device->link.ethernet.link;
+		device->gsi.strays.fd = link_wait_fd(device->gsi.link);
 		return 0;
 	case CTL_LINK_MEMORY:
-		return memory_device_link(device, 0, &device->own_link, &device->strays.fd);
+		return memory_device_link(device, 0, &device->gsi.link, &device->gsi.strays.fd);
 	}
 	return -EINVAL;
 }
@@ -372,11 +374,11 @@ int gsi_open(struct device *device)
 {
 	int rc;
 
-	device->gsi = (struct gsi *)calloc(1, sizeof(*device->gsi));
-	device->strays = (struct loop_source){ .fd = -1, .ready = packets_ready };
-	rc = device->gsi ? open_link(device) : -ENOMEM;
+	device->gsi.state = (struct gsi *)calloc(1, sizeof(*device->gsi.state));
+	device->gsi.strays = (struct loop_source){ .fd = -1, .ready = packets_ready };
+	rc = device->gsi.state ? open_link(device) : -ENOMEM;
 	if (rc == 0)
-		rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+		rc = loop_add(&device->instance->loop, &device->gsi.strays, EPOLLIN);
 	if (rc) {
 		limit_explain(rc, "rxe_dm%u has no QP 1, by which programs connect (librdmacm)",
 			      device->index);
@@ -401,19 +403,19 @@ static void drop_local(const struct device *device)
 
 void gsi_close(struct device *device)
 {
-	struct gsi *gsi = device->gsi;
+	struct gsi *gsi = device->gsi.state;
 
 	if (!gsi)
 		return;
 	while (gsi->delayed)
 		remove_delayed(gsi, gsi->delayed);
 	drop_local(device);
-	if (device->strays.fd >= 0)
-		loop_del(&device->instance->loop, &device->strays);
-	device->strays.fd = -1;
-	if (device->link != CTL_LINK_ETHERNET)
-		link_close(device->own_link);
-	device->own_link = NULL;
+	if (device->gsi.strays.fd >= 0)
+		loop_del(&device->instance->loop, &device->gsi.strays);
+	device->gsi.strays.fd = -1;
+	if (device->link.kind != CTL_LINK_ETHERNET)
+		link_close(device->gsi.link);
+	device->gsi.link = NULL;
 	free(gsi);
-	device->gsi = NULL;
+	device->gsi.state = NULL;
 }

@@ -19,6 +19,7 @@
 #include "rxe_dm/server/address.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/fault.h"
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/listener.h"
@@ -157,7 +158,7 @@ static enum instance_result bring_up(struct instance *instance)
 			return INSTANCE_FAILED;
 		instance->num_devices++;
 		/* Also where the settings left the choice to the server. */
-		settings->address[i] = instance->devices[i].gid;
+		settings->address[i] = instance->devices[i].link.gid;
 		if (settings->faults[0] && faults_load(&instance->devices[i], settings->faults))
 			return INSTANCE_FAILED;
 	}
@@ -199,8 +200,8 @@ static bool is_used(const struct instance *instance)
 	if (instance->num_programs)
 		return true;
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
-		if (instance->devices[i].contexts || instance->devices[i].captures ||
-		    instance->devices[i].num_faults)
+		if (instance->devices[i].contexts || instance->devices[i].captures.running ||
+		    instance->devices[i].faults.count)
 			return true;
 	}
 	return sysfs_in_use(instance);

@@ -86,7 +86,7 @@ static void guard(struct device *device)
 		if (peer->device == device && peer->known && n < UDP_MAX_LOCALS)
 			known[n++] = peer->from;
 	}
-	rc = udp_group_guard(&device->group, known, n);
+	rc = udp_group_guard(&device->link.udp, known, n);
 	if (rc)
 		ctl_log(CTL_LOG_ERROR,
 			"rxe_dm%u: the packet filter of its receive sockets could not be set, "
@@ -111,9 +111,9 @@ static void peer_free(struct local_peer *peer)
 
 static bool send_greeting(struct local_peer *peer)
 {
-	struct greeting greeting = { .magic = MAGIC, .from.gid = peer->device->gid };
+	struct greeting greeting = { .magic = MAGIC, .from.gid = peer->device->link.gid };
 
-	memcpy(greeting.from.port, peer->device->group.tx_port, sizeof(greeting.from.port));
+	memcpy(greeting.from.port, peer->device->link.udp.tx_port, sizeof(greeting.from.port));
 	peer->greeted =
 		ctl_send(peer->source.fd, &greeting, sizeof(greeting), NULL, 0, MSG_DONTWAIT) == 0;
 	return peer->greeted;
@@ -149,7 +149,7 @@ static void peer_new(struct device *device, int fd, bool awaited)
 	struct local_peer *peer = NULL;
 	pid_t pid = 0;
 
-	if (device->link == CTL_LINK_UDP && peers->count < UDP_MAX_LOCALS &&
+	if (device->link.kind == CTL_LINK_UDP && peers->count < UDP_MAX_LOCALS &&
 	    may_send(&device->instance->settings, fd, &pid))
 		peer = (struct local_peer *)calloc(1, sizeof(*peer));
 	if (!peer) {
@@ -172,7 +172,7 @@ static void peer_new(struct device *device, int fd, bool awaited)
 /* A connection: from another server, or from one that asks who holds the address (address.c). */
 static void greeter_accepted(struct listener *listener, int fd)
 {
-	peer_new(container_of(listener, struct device, address_lock), fd, false);
+	peer_new(container_of(listener, struct device, link.lock), fd, false);
 }
 
 static void greet(struct device *device, const struct gid *gid)
@@ -180,7 +180,7 @@ static void greet(struct device *device, const struct gid *gid)
 	struct ctl_name name;
 	int fd;
 
-	if (gid_equal(gid, &device->gid) || gid_is_v4(gid) != gid_is_v4(&device->gid))
+	if (gid_equal(gid, &device->link.gid) || gid_is_v4(gid) != gid_is_v4(&device->link.gid))
 		return;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -223,7 +223,7 @@ static void greet_all(struct instance *instance)
 		if (!parse_name(line, &gid))
 			continue;
 		for (uint32_t i = 0; i < instance->num_devices; i++) {
-			if (instance->devices[i].link == CTL_LINK_UDP)
+			if (instance->devices[i].link.kind == CTL_LINK_UDP)
 				greet(&instance->devices[i], &gid);
 		}
 	}
@@ -295,18 +295,18 @@ void local_peers_fini(struct instance *instance)
 
 int local_peers_open(struct device *device)
 {
-	struct udp_group *group = &device->group;
+	struct udp_group *group = &device->link.udp;
 	int rc = 0;
 
-	device->address_lock.all = &device->instance->listeners;
-	device->address_lock.loop = &device->instance->local_peers.loop;
-	device->address_lock.accepted = greeter_accepted;
+	device->link.lock.all = &device->instance->listeners;
+	device->link.lock.loop = &device->instance->local_peers.loop;
+	device->link.lock.accepted = greeter_accepted;
 	/* A server whose greeting is refused would drop our packets until it starts again. */
-	device->address_lock.is_patient = true;
-	if (device->link == CTL_LINK_UDP && !device->instance->settings.allow_all_users)
+	device->link.lock.is_patient = true;
+	if (device->link.kind == CTL_LINK_UDP && !device->instance->settings.allow_all_users)
 		rc = udp_group_guard(group, NULL, 0);
 	if (rc == 0)
-		rc = listener_watch(&device->address_lock);
+		rc = listener_watch(&device->link.lock);
 	return rc;
 }
 
@@ -321,6 +321,6 @@ void local_peers_close(struct device *device)
 		peer->known = false; /* the group may be closed already */
 		peer_free(peer);
 	}
-	if (device->address_lock.accepted)
-		listener_unwatch(&device->address_lock);
+	if (device->link.lock.accepted)
+		listener_unwatch(&device->link.lock);
 }

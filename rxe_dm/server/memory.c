@@ -19,35 +19,35 @@ int memory_device_open(struct device *device)
 	int rc;
 
 	random_fill(&cookie, sizeof(cookie));
-	rc = memory_hub_open(&device->memory, device->slots, cookie);
+	rc = memory_hub_open(&device->link.memory.hub, device->link.slots, cookie);
 	if (rc)
 		return limit_explain(rc, "no shared memory for packets of rxe_dm%u", device->index);
-	device->max_mtu = MAX_MTU;
-	device->rcvbuf = memory_ring_bytes();
+	device->link.max_mtu = MAX_MTU;
+	device->link.rcvbuf = memory_ring_bytes();
 	return 0;
 }
 
 int memory_device_attach(struct device *device, uint32_t slot)
 {
-	const int rc = memory_hub_attach(&device->memory, slot);
+	const int rc = memory_hub_attach(&device->link.memory.hub, slot);
 
-	device->memory_left[slot] = false;
+	device->link.memory.is_left[slot] = false;
 	return rc ? limit_explain(rc, "no rings for slot %u of rxe_dm%u", slot, device->index) : 0;
 }
 
 int memory_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_wait_fd)
 {
-	const struct memory_hub_slot *of = &device->memory.slot[slot];
+	const struct memory_hub_slot *of = &device->link.memory.hub.slot[slot];
 	int rc = of->file ? 0 : memory_device_attach(device, slot);
 	const struct memory_cfg cfg = {
-		.gid = device->gid,
+		.gid = device->link.gid,
 		.slot = slot,
-		.hub_fd = device->memory.fd,
+		.hub_fd = device->link.memory.hub.fd,
 		.file_fd = of->fd,
 		.file = of->file,
 		.doorbell_fd = of->doorbell,
 		.meet = memory_hub_meet,
-		.meet_arg = &device->memory,
+		.meet_arg = &device->link.memory.hub,
 		.icrc = device->instance->settings.icrc,
 		.complete = true,
 	};
@@ -70,21 +70,22 @@ void memory_device_wait(struct link *link)
 void memory_device_detach(struct device *device, uint32_t slot)
 {
 	/* The device ends before its programs: the hub is closed. */
-	if (!device->memory.page)
+	if (!device->link.memory.hub.page)
 		return;
-	memory_hub_detach(&device->memory, slot);
-	device->memory_left[slot] = true;
+	memory_hub_detach(&device->link.memory.hub, slot);
+	device->link.memory.is_left[slot] = true;
 }
 
 uint64_t memory_device_settle(struct device *device, uint64_t now_ns)
 {
 	bool left = false;
 
-	for (uint32_t slot = 0; slot < device->slots; slot++) {
-		if (!device->memory_left[slot] || device->slot[slot])
+	for (uint32_t slot = 0; slot < device->link.slots; slot++) {
+		if (!device->link.memory.is_left[slot] || device->slots.at[slot])
 			continue;
-		device->memory_left[slot] = !memory_hub_reap(&device->memory, slot);
-		left |= device->memory_left[slot];
+		device->link.memory.is_left[slot] =
+			!memory_hub_reap(&device->link.memory.hub, slot);
+		left |= device->link.memory.is_left[slot];
 	}
 	return left ? now_ns + REAP_NS : UINT64_MAX;
 }

@@ -4,10 +4,19 @@
 #ifndef RXE_DM_SERVER_MEMORY_H
 #define RXE_DM_SERVER_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "emu/limits.h"
+#include "net/link/memory/memory.h"
 
 struct device;
 struct link;
+
+struct device_memory_link {
+	struct memory_hub hub;
+	bool is_left[RXE_MAX_SLOTS]; /* what the slot's process has sent is not freed */
+};
 
 /* Failures are explained on the log. */
 int memory_device_open(struct device *device);

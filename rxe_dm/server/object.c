@@ -105,7 +105,7 @@ struct object *object_from(const struct objects *objects, uint32_t index)
 
 struct object *context_new_object(struct context *context, enum ctl_kind kind)
 {
-	struct object *object = object_new(&context->device->objects, kind);
+	struct object *object = object_new(&context->device->tables.objects, kind);
 
 	assert(kind != CTL_KIND_CONTEXT);
 	if (!object)
@@ -118,7 +118,7 @@ struct object *context_new_object(struct context *context, enum ctl_kind kind)
 
 struct object *context_find(const struct context *context, uint32_t handle, enum ctl_kind kind)
 {
-	struct object *object = object_find(&context->device->objects, handle);
+	struct object *object = object_find(&context->device->tables.objects, handle);
 
 	return object && object->context == context && object->kind == kind ? object : NULL;
 }
@@ -152,7 +152,7 @@ void object_kill_key(struct object *mr)
 {
 	assert(mr->kind == CTL_KIND_MR || mr->kind == CTL_KIND_MW);
 	if (mr->key)
-		keys_revoke(&mr->context->device->keys, mr->key);
+		keys_revoke(&mr->context->device->tables.keys, mr->key);
 	mr->key = 0;
 }
 
@@ -169,7 +169,7 @@ void context_free_object(struct object *object)
 		close(object->fd);
 	DL_DELETE(context->objects, object);
 	context->self->refs--;
-	object_free(&context->device->objects, object);
+	object_free(&context->device->tables.objects, object);
 	/* After the handle is dead: a lookup from now on finds nothing. */
 	if (memory)
 		range_rest(context->device, memory);

@@ -126,24 +126,24 @@ void range_release(struct range_map *map, struct range *range)
  * pages. A range whose pages cannot be replaced stays granted until the server ends. */
 static void give_back(struct device *device, struct range *range)
 {
-	if (range->exported && !arena_renew(&device->arena, range->offset, range->len)) {
+	if (range->exported && !arena_renew(&device->memory.arena, range->offset, range->len)) {
 		ctl_log(CTL_LOG_WARNING,
 			"rxe_dm%u: %llu bytes of device memory that were exported as a dmabuf "
 			"cannot be used again: their pages cannot be replaced",
 			device->index, (unsigned long long)range->len);
 		return;
 	}
-	range_release(&device->ranges, range);
+	range_release(&device->memory.ranges, range);
 }
 
 uint64_t ranges_settle(struct device *device, uint64_t now_ns)
 {
-	struct range_map *map = &device->ranges;
+	struct range_map *map = &device->memory.ranges;
 	struct range *range, *next;
 
 	DL_FOREACH_SAFE2(map->resting, range, next, rnext)
 	{
-		if (!grace_over(&device->grace, range->stamp, GRACE_NOBODY))
+		if (!grace_over(&device->tables.grace, range->stamp, GRACE_NOBODY))
 			continue;
 		DL_DELETE2(map->resting, range, rprev, rnext);
 		give_back(device, range);
@@ -154,7 +154,7 @@ uint64_t ranges_settle(struct device *device, uint64_t now_ns)
 void range_rest(struct device *device, struct range *range)
 {
 	assert(range->used);
-	range->stamp = grace_begin(&device->grace);
-	DL_APPEND2(device->ranges.resting, range, rprev, rnext);
+	range->stamp = grace_begin(&device->tables.grace);
+	DL_APPEND2(device->memory.ranges.resting, range, rprev, rnext);
 	ranges_settle(device, 0);
 }

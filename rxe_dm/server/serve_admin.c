@@ -23,33 +23,33 @@ int serve_device(struct call *call)
 	*ret = (struct ctl_device){
 		.index = device->index,
 		.count = instance->num_devices,
-		.node_guid = device->node_guid,
-		.sys_image_guid = device->sys_image_guid,
-		.arena_bytes = device->ranges.len,
-		.arena_used = device->ranges.used,
-		.arena_locked = device->arena.locked,
+		.node_guid = device->guids.node,
+		.sys_image_guid = device->guids.system_image,
+		.arena_bytes = device->memory.ranges.len,
+		.arena_used = device->memory.ranges.used,
+		.arena_locked = device->memory.arena.locked,
 		.arena_pages = instance->settings.arena_pages,
-		.max_mtu = device->max_mtu,
-		.if_index = device->if_index,
+		.max_mtu = device->link.max_mtu,
+		.if_index = device->link.if_index,
 		.trains = instance->settings.trains,
 		.mlx5 = instance->settings.mlx5,
-		.slots = device->slots,
-		.slots_used = device->slots - 1 - device->free_slots.count,
-		.rcvbuf = device->rcvbuf,
-		.link = device->link,
-		.link_fallback = device->link_fallback,
+		.slots = device->link.slots,
+		.slots_used = device->link.slots - 1 - device->slots.free.count,
+		.rcvbuf = device->link.rcvbuf,
+		.link = device->link.kind,
+		.link_fallback = device->link.is_fallback,
 		.icrc = instance->settings.icrc != 0,
 		.raw_privilege = instance->settings.raw_privilege != 0,
-		.prefix_len = device->ethernet.prefix_len,
-		.gateway = device->ethernet.gateway,
-		.gids = { device->gid },
+		.prefix_len = device->link.ethernet.prefix_len,
+		.gateway = device->link.ethernet.gateway,
+		.gids = { device->link.gid },
 		.profile = instance->profile,
 	};
 	snprintf(ret->name, sizeof(ret->name), "rxe_dm%u", device->index);
-	memcpy(ret->mac, device->ethernet.mac, sizeof(ret->mac));
-	memcpy(ret->if_name, device->if_name, sizeof(ret->if_name));
-	memcpy(ret->arena_kind, device->arena.kind, sizeof(ret->arena_kind));
-	memcpy(ret->arena_why, device->arena.why, sizeof(ret->arena_why));
+	memcpy(ret->mac, device->link.ethernet.mac, sizeof(ret->mac));
+	memcpy(ret->if_name, device->link.if_name, sizeof(ret->if_name));
+	memcpy(ret->arena_kind, device->memory.arena.kind, sizeof(ret->arena_kind));
+	memcpy(ret->arena_why, device->memory.arena.why, sizeof(ret->arena_why));
 	return 0;
 }
 
@@ -92,7 +92,7 @@ void serve_describe(const struct object *object, struct ctl_object *ret)
 
 int serve_objects(struct call *call)
 {
-	const struct objects *objects = &call->device->objects;
+	const struct objects *objects = &call->device->tables.objects;
 	const struct object *object = object_from(objects, call->req.handle);
 	struct ctl_msg_page *page = &call->reply.page;
 
@@ -118,8 +118,8 @@ int serve_status(struct call *call)
 		.version = RXE_DM_VERSION,
 	};
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
-		ret->held |= instance->devices[i].num_faults ? CTL_HELD_BY_FAULTS : 0;
-		ret->held |= instance->devices[i].captures ? CTL_HELD_BY_CAPTURE : 0;
+		ret->held |= instance->devices[i].faults.count ? CTL_HELD_BY_FAULTS : 0;
+		ret->held |= instance->devices[i].captures.running ? CTL_HELD_BY_CAPTURE : 0;
 	}
 	for (const struct conn *conn = instance->conns; conn; conn = conn->next)
 		ret->programs += conn->role == CTL_ROLE_PROGRAM;

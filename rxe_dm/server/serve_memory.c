@@ -31,7 +31,7 @@ static int zero_some(struct call *call)
 	assert(call->done < dm->memory->len);
 	left = dm->memory->len - call->done;
 	step = left < ZERO_STEP ? left : ZERO_STEP;
-	memset(call->device->arena.base + dm->addr + call->done, 0, step);
+	memset(call->device->memory.arena.base + dm->addr + call->done, 0, step);
 	call->done += step;
 	if (call->done < dm->memory->len)
 		return SERVE_MORE;
@@ -57,7 +57,7 @@ static struct object *make_dm(struct call *call, struct range *range)
 	struct object *dm = context_new_object(call->context, CTL_KIND_DM);
 
 	if (!dm) {
-		range_release(&call->device->ranges, range);
+		range_release(&call->device->memory.ranges, range);
 		return NULL;
 	}
 	dm->memory = range;
@@ -80,11 +80,11 @@ int serve_alloc_dm(struct call *call)
 		return -EOPNOTSUPP;
 	if (want->len == 0 || want->log_align > 63)
 		return -EINVAL;
-	if (want->len > device->ranges.len || want->len > max)
+	if (want->len > device->memory.ranges.len || want->len > max)
 		return -ENOMEM;
-	range = range_alloc(&device->ranges, want->len, want->log_align);
+	range = range_alloc(&device->memory.ranges, want->len, want->log_align);
 	if (!range && ranges_settle(device, 0) == UINT64_MAX)
-		range = range_alloc(&device->ranges, want->len, want->log_align);
+		range = range_alloc(&device->memory.ranges, want->len, want->log_align);
 	if (!range)
 		return wait_for_rest(call);
 	dm = make_dm(call, range);
@@ -106,7 +106,7 @@ int serve_export_dm(struct call *call)
 	maker = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
 	if (maker < 0)
 		return -EOPNOTSUPP;
-	create.memfd = (uint32_t)call->device->arena.fd;
+	create.memfd = (uint32_t)call->device->memory.arena.fd;
 	create.offset = dm->addr;
 	create.size = dm->memory->len;
 	fd = ioctl(maker, UDMABUF_CREATE, &create);
@@ -143,7 +143,7 @@ static void give_place(struct attachment *attachment, uint32_t place)
 
 static void end_window(struct object *mw)
 {
-	struct attachment *attachment = mw->context->device->slot[mw->slot];
+	struct attachment *attachment = mw->context->device->slots.at[mw->slot];
 
 	assert(mw->kind == CTL_KIND_MW && mw->addr < RXE_MAX_MW && attachment);
 	object_kill_key(mw);
@@ -191,7 +191,7 @@ int serve_alloc_mw(struct call *call)
 	mw = make_window(call, attachment, pd, (uint32_t)entry.addr);
 	if (!mw)
 		return -ENOMEM;
-	mw->key = keys_grant(&call->device->keys, &entry, CTL_KEY_LOW);
+	mw->key = keys_grant(&call->device->tables.keys, &entry, CTL_KEY_LOW);
 	if (!mw->key) {
 		context_free_object(mw);
 		return -ENOMEM;

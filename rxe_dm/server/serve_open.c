@@ -18,16 +18,16 @@ static int hand_out_link(struct call *call)
 	const uint32_t slot = call->attachment->slot;
 	int rc = 0;
 
-	switch (device->link) {
+	switch (device->link.kind) {
 	case CTL_LINK_UDP:
-		call->out_fd[2] = device->group.fd[slot];
+		call->out_fd[2] = device->link.udp.fd[slot];
 		call->keep_out |= 1u << 2;
 		break;
 	case CTL_LINK_MEMORY:
 		rc = memory_device_attach(device, slot);
-		call->out_fd[2] = device->memory.slot[slot].doorbell;
-		call->out_fd[4] = device->memory.slot[slot].fd;
-		call->out_fd[5] = device->memory.fd;
+		call->out_fd[2] = device->link.memory.hub.slot[slot].doorbell;
+		call->out_fd[4] = device->link.memory.hub.slot[slot].fd;
+		call->out_fd[5] = device->link.memory.hub.fd;
 		call->keep_out |= 1u << 2 | 1u << 4 | 1u << 5;
 		call->num_out = 6;
 		break;
@@ -53,7 +53,7 @@ int serve_attach(struct call *call)
 		return rc;
 	call->attachment = call->conn->attached[device->index];
 	call->out_fd[0] = device->shared_fd;
-	call->out_fd[1] = device->arena.fd;
+	call->out_fd[1] = device->memory.arena.fd;
 	call->keep_out = 1u << 0 | 1u << 1;
 	call->num_out = 4;
 	rc = hand_out_link(call);
@@ -66,9 +66,9 @@ int serve_attach(struct call *call)
 	slot_count_lost(device, call->attachment->slot);
 	call->reply.attached = (struct ctl_msg_attached){
 		.shared_bytes = sizeof(struct ctl_shared),
-		.arena_bytes = device->arena.mapped,
+		.arena_bytes = device->memory.arena.mapped,
 		.slot = call->attachment->slot,
-		.link = device->link,
+		.link = device->link.kind,
 	};
 	return 0;
 }
@@ -77,11 +77,11 @@ int serve_meet(struct call *call)
 {
 	struct device *device = call->device;
 
-	if (device->link != CTL_LINK_MEMORY || !call->attachment ||
-	    call->req.handle >= device->slots)
+	if (device->link.kind != CTL_LINK_MEMORY || !call->attachment ||
+	    call->req.handle >= device->link.slots)
 		return -EINVAL;
-	call->out_fd[0] = memory_hub_meet(&device->memory, call->attachment->slot, call->req.handle,
-					  &call->reply.met.epoch);
+	call->out_fd[0] = memory_hub_meet(&device->link.memory.hub, call->attachment->slot,
+					  call->req.handle, &call->reply.met.epoch);
 	if (call->out_fd[0] < 0)
 		return call->out_fd[0];
 	call->num_out = 1;
@@ -119,7 +119,7 @@ int serve_open(struct call *call)
 
 int serve_adopt(struct call *call)
 {
-	struct object *self = object_find(&call->device->objects, call->req.context);
+	struct object *self = object_find(&call->device->tables.objects, call->req.context);
 	int rc;
 
 	if (!self || self->kind != CTL_KIND_CONTEXT)

@@ -10,6 +10,7 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/slot.h"
+#include "rxe_dm/server/xrc.h"
 
 #define WAIT_FOR_OTHERS_NS 100000000ull /* longest time that a stopped process delays a dereg */
 
@@ -172,7 +173,7 @@ int serve_reg_mr(struct call *call)
 	if (!mr)
 		return -ENOMEM;
 	mr->end = release_region;
-	mr->key = keys_grant(&call->device->keys, &plan.entry, call->req.mr.low);
+	mr->key = keys_grant(&call->device->tables.keys, &plan.entry, call->req.mr.low);
 	if (!mr->key) {
 		context_free_object(mr);
 		return -ENOMEM;
@@ -194,7 +195,7 @@ static enum others check_others(struct call *call)
 {
 	uint32_t own = call->attachment ? call->attachment->slot : GRACE_NOBODY;
 
-	if (grace_over(&call->device->grace, call->stamp, own))
+	if (grace_over(&call->device->tables.grace, call->stamp, own))
 		return OTHERS_OUTSIDE;
 	if (!call->deadline_ns)
 		call->deadline_ns = clock_now_ns() + WAIT_FOR_OTHERS_NS;
@@ -225,7 +226,7 @@ static int republish(struct keys *keys, struct object *mr, const struct rxe_mr *
 int serve_rereg_mr(struct call *call)
 {
 	struct object *mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
-	struct keys *keys = &call->device->keys;
+	struct keys *keys = &call->device->tables.keys;
 	enum others others = OTHERS_OUTSIDE;
 	struct plan plan;
 	int rc;
@@ -272,7 +273,7 @@ int serve_free(struct call *call)
 		context_free_object(object);
 		if (kind != CTL_KIND_MR && kind != CTL_KIND_MW)
 			return 0;
-		call->stamp = call->device->grace.now;
+		call->stamp = call->device->tables.grace.now;
 	}
 	return check_others(call) == OTHERS_INSIDE ? SERVE_WAIT : 0;
 }
@@ -331,7 +332,7 @@ int serve_reg_umem(struct call *call)
 
 int serve_query(struct call *call)
 {
-	const struct object *object = object_find(&call->device->objects, call->req.handle);
+	const struct object *object = object_find(&call->device->tables.objects, call->req.handle);
 
 	if (!object || object->context != call->context)
 		return -ENOENT;

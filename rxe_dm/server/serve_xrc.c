@@ -23,11 +23,12 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/slot.h"
+#include "rxe_dm/server/xrc.h"
 
 /* Returns any handle of the inode's domain; NULL: it has none. */
 static const struct object *find_domain(const struct device *device, const struct stat *of)
 {
-	const struct objects *objects = &device->objects;
+	const struct objects *objects = &device->tables.objects;
 	const struct object *object = object_from(objects, 0);
 
 	for (; object; object = object_from(objects, object_index(object) + 1)) {
@@ -88,7 +89,7 @@ int serve_open_xrcd(struct call *call)
 	xrcd->fd = fd;
 	xrcd->addr = inode.st_ino;
 	xrcd->len = inode.st_dev;
-	xrcd->key = domain ? domain->key : ++call->device->last_xrcd;
+	xrcd->key = domain ? domain->key : ++call->device->xrc.last_domain;
 	call->reply.made.handle = xrcd->handle;
 	call->reply.made.key = xrcd->key;
 	return 0;
@@ -103,8 +104,8 @@ static void send_event(const struct device *device, uint32_t slot, uint32_t type
 {
 	const struct ctl_event event = { .type = CTL_EVENT_QP | type, .port = qpn };
 
-	if (slot < RXE_MAX_SLOTS && device->slot[slot])
-		ctl_send(device->slot[slot]->event.fd, &event, sizeof(event), NULL, 0,
+	if (slot < RXE_MAX_SLOTS && device->slots.at[slot])
+		ctl_send(device->slots.at[slot]->event.fd, &event, sizeof(event), NULL, 0,
 			 MSG_DONTWAIT);
 }
 
@@ -113,7 +114,7 @@ static uint32_t count_handles(const struct device *device, uint32_t qpn)
 	const struct object *handle;
 	uint32_t ret = 0;
 
-	DL_FOREACH2(device->targets, handle, wnext)
+	DL_FOREACH2(device->xrc.targets, handle, wnext)
 	{
 		ret += qpn && handle->key == qpn;
 	}
@@ -129,7 +130,7 @@ static bool is_in_domain(const struct device *device, uint32_t qpn, uint32_t dom
 {
 	const struct object *handle;
 
-	DL_FOREACH2(device->targets, handle, wnext)
+	DL_FOREACH2(device->xrc.targets, handle, wnext)
 	{
 		if (handle->key == qpn)
 			return handle->addr == domain;
@@ -142,7 +143,7 @@ static void end_handle(struct object *handle)
 	struct device *device = handle->context->device;
 
 	assert(handle->kind == CTL_KIND_QP);
-	DL_DELETE2(device->targets, handle, wprev, wnext);
+	DL_DELETE2(device->xrc.targets, handle, wprev, wnext);
 	if (handle->key && count_handles(device, handle->key) == 0)
 		send_event(device, slot_of(handle->key), 0, handle->key);
 }
@@ -167,7 +168,7 @@ int serve_open_qp(struct call *call)
 	handle->addr = xrcd->key;
 	handle->slot = call->attachment->slot;
 	object_own(handle, call->user);
-	DL_APPEND2(call->device->targets, handle, wprev, wnext);
+	DL_APPEND2(call->device->xrc.targets, handle, wprev, wnext);
 	call->reply.made.handle = handle->handle;
 	call->reply.made.key = atomic_load(&call->device->shared->slot[slot_of(qpn)].epoch);
 	return 0;
@@ -179,7 +180,7 @@ static void send_to_all(const struct device *device, uint32_t type, uint32_t qpn
 	uint64_t sent[RXE_MAX_SLOTS / 64] = { 0 };
 	const struct object *handle;
 
-	DL_FOREACH2(device->targets, handle, wnext)
+	DL_FOREACH2(device->xrc.targets, handle, wnext)
 	{
 		const uint64_t bit = 1ull << (handle->slot % 64);
 
@@ -196,7 +197,7 @@ static void end_target(struct device *device, uint32_t qpn)
 	struct object *handle;
 
 	send_to_all(device, IBV_EVENT_QP_FATAL, qpn);
-	DL_FOREACH2(device->targets, handle, wnext)
+	DL_FOREACH2(device->xrc.targets, handle, wnext)
 	{
 		if (handle->key == qpn)
 			handle->key = 0;
@@ -207,7 +208,7 @@ void targets_of_slot_ended(struct device *device, uint32_t slot)
 {
 	const struct object *handle;
 
-	DL_FOREACH2(device->targets, handle, wnext)
+	DL_FOREACH2(device->xrc.targets, handle, wnext)
 	{
 		if (handle->key && slot_of(handle->key) == slot)
 			end_target(device, handle->key);

@@ -45,8 +45,9 @@ static void report_up(const struct instance *instance, bool to_starter)
 		char text[CTL_GID_STR_MAX];
 
 		printf("rxe_dm%u at %s, %llu MiB of device memory (%s)\n", i,
-		       ctl_gid_str(&device->gid, text),
-		       (unsigned long long)(device->ranges.len >> 20), device->arena.kind);
+		       ctl_gid_str(&device->link.gid, text),
+		       (unsigned long long)(device->memory.ranges.len >> 20),
+		       device->memory.arena.kind);
 	}
 	fflush(stdout);
 }

@@ -23,19 +23,20 @@
 #include "rxe_dm/server/random.h"
 #include "rxe_dm/server/slot.h"
 #include "rxe_dm/server/time_wait.h"
+#include "rxe_dm/server/xrc.h"
 
 bool slots_init(struct device *device)
 {
 	struct ctl_slot *own = &device->shared->slot[0];
 
-	assert(device->slots >= 2 && device->slots <= RXE_MAX_SLOTS);
-	if (!index_queue_init(&device->free_slots, RXE_MAX_SLOTS))
+	assert(device->link.slots >= 2 && device->link.slots <= RXE_MAX_SLOTS);
+	if (!index_queue_init(&device->slots.free, RXE_MAX_SLOTS))
 		return false;
 	/* Slot 0 is the server's: it gets runts, strays, and packets to unknown queue pairs. */
 	ctl_slot_set_pid(device->shared, 0, (int32_t)getpid());
 	memcpy(own->comm, "rxe_dm", 7);
-	for (uint32_t slot = 1; slot < device->slots; slot++)
-		index_queue_put(&device->free_slots, slot);
+	for (uint32_t slot = 1; slot < device->link.slots; slot++)
+		index_queue_put(&device->slots.free, slot);
 	return true;
 }
 
@@ -64,8 +65,8 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 
 	time_wait_end(device, slot);
 	/* On an interface each process gets new sockets. A memory link skips by itself. */
-	if (device->link == CTL_LINK_UDP)
-		udp_group_drain(&device->group, slot);
+	if (device->link.kind == CTL_LINK_UDP)
+		udp_group_drain(&device->link.udp, slot);
 	atomic_store(&shared->inside, 0);
 	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++)
 		atomic_store_explicit(&shared->offered[i], 0, memory_order_relaxed);
@@ -97,7 +98,7 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	int pair[2], rc;
 
 	assert(!conn->attached[device->index]);
-	if (device->free_slots.count == 0)
+	if (device->slots.free.count == 0)
 		return -ENOSPC;
 	attachment = (struct attachment *)calloc(1, sizeof(*attachment));
 	if (!attachment)
@@ -108,7 +109,7 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	}
 	*attachment = (struct attachment){ .device = device,
 					   .conn = conn,
-					   .slot = device->free_slots.first,
+					   .slot = device->slots.free.first,
 					   .event = { .fd = pair[0], .ready = event_ready },
 					   .lost_fd = -1 };
 	rc = loop_add(&device->instance->loop, &attachment->event, EPOLLIN);
@@ -118,11 +119,11 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 		free(attachment);
 		return rc;
 	}
-	(void)index_queue_take(&device->free_slots);
-	assert(attachment->slot > 0 && !device->slot[attachment->slot]);
+	(void)index_queue_take(&device->slots.free);
+	assert(attachment->slot > 0 && !device->slots.at[attachment->slot]);
 	clean(device, attachment->slot, conn->pid);
-	grace_watch(&device->grace, attachment->slot);
-	device->slot[attachment->slot] = attachment;
+	grace_watch(&device->tables.grace, attachment->slot);
+	device->slots.at[attachment->slot] = attachment;
 	conn->attached[device->index] = attachment;
 	capture_tell(attachment);
 	*ret_event_fd = pair[1];
@@ -158,14 +159,14 @@ static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 /* -1: none, or the link is closed already: instance_fini() closes addresses first. */
 static int socket_of(const struct device *device, uint32_t slot)
 {
-	if (device->address_lock.source.fd < 0)
+	if (device->link.lock.source.fd < 0)
 		return -1;
-	switch (device->link) {
-	case CTL_LINK_UDP: return device->group.fd[slot];
+	switch (device->link.kind) {
+	case CTL_LINK_UDP: return device->link.udp.fd[slot];
 	case CTL_LINK_ETHERNET:
 		if (slot == 0)
-			return device->ethernet.rx_fd;
-		return device->slot[slot] ? device->slot[slot]->lost_fd : -1;
+			return device->link.ethernet.rx_fd;
+		return device->slots.at[slot] ? device->slots.at[slot]->lost_fd : -1;
 	case CTL_LINK_MEMORY: return -1;
 	}
 	return -1;
@@ -173,8 +174,8 @@ static int socket_of(const struct device *device, uint32_t slot)
 
 void slot_count_lost(struct device *device, uint32_t slot)
 {
-	assert(slot > 0 && device->slot[slot]);
-	device->lost_before[slot] = socket_drops(socket_of(device, slot));
+	assert(slot > 0 && device->slots.at[slot]);
+	device->slots.lost_before[slot] = socket_drops(socket_of(device, slot));
 }
 
 static void update_lost(struct device *device, uint32_t slot)
@@ -185,24 +186,24 @@ static void update_lost(struct device *device, uint32_t slot)
 	if (fd < 0)
 		return;
 	now = socket_drops(fd);
-	device->shared->slot[slot].lost.link_recv_drops += now - device->lost_before[slot];
-	device->lost_before[slot] = now;
+	device->shared->slot[slot].lost.link_recv_drops += now - device->slots.lost_before[slot];
+	device->slots.lost_before[slot] = now;
 }
 
 static void update_foreign(struct device *device)
 {
-	const uint32_t now = udp_group_foreign(&device->group);
+	const uint32_t now = udp_group_foreign(&device->link.udp);
 
-	device->shared->lost.foreign_drops += now - device->foreign_before;
-	device->foreign_before = now;
+	device->shared->lost.foreign_drops += now - device->slots.foreign_before;
+	device->slots.foreign_before = now;
 }
 
 void slots_update_lost(struct device *device)
 {
 	update_foreign(device);
 	update_lost(device, 0);
-	for (uint32_t slot = 1; slot < device->slots; slot++) {
-		if (device->slot[slot])
+	for (uint32_t slot = 1; slot < device->link.slots; slot++) {
+		if (device->slots.at[slot])
 			update_lost(device, slot);
 	}
 }
@@ -237,8 +238,8 @@ void slots_send_event(const struct device *device, uint32_t type)
 	const struct ctl_event event = { .type = type, .port = 1 };
 
 	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
-		if (device->slot[slot])
-			ctl_send(device->slot[slot]->event.fd, &event, sizeof(event), NULL, 0,
+		if (device->slots.at[slot])
+			ctl_send(device->slots.at[slot]->event.fd, &event, sizeof(event), NULL, 0,
 				 MSG_DONTWAIT);
 	}
 }
@@ -262,8 +263,8 @@ void slot_give(struct attachment *attachment)
 	struct device *device = attachment->device;
 	uint32_t slot = attachment->slot;
 
-	assert(device->slot[slot] == attachment);
-	grace_unwatch(&device->grace, slot);
+	assert(device->slots.at[slot] == attachment);
+	grace_unwatch(&device->tables.grace, slot);
 	ctl_slot_set_pid(device->shared, slot, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
 	atomic_fetch_and(&device->shared->remote_requests.raw_listeners[slot / 64],
@@ -273,10 +274,10 @@ void slot_give(struct attachment *attachment)
 	keep_failures(device->shared, &device->shared->slot[slot].failures);
 	retire_faults(device, slot);
 	forget_qps(device, slot);
-	device->slot[slot] = NULL;
-	index_queue_put(&device->free_slots, slot);
+	device->slots.at[slot] = NULL;
+	index_queue_put(&device->slots.free, slot);
 	time_wait_begin(device, slot);
-	if (device->link == CTL_LINK_MEMORY && !time_wait_has(device, slot))
+	if (device->link.kind == CTL_LINK_MEMORY && !time_wait_has(device, slot))
 		memory_device_detach(device, slot);
 	targets_of_slot_ended(device, slot);
 	attachment->conn->attached[device->index] = NULL;

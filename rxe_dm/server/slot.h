@@ -10,6 +10,7 @@
 
 #include "lib/control/shared.h"
 #include "rxe_dm/server/loop.h"
+#include "rxe_dm/server/object.h"
 
 struct conn;
 struct device;
@@ -24,6 +25,13 @@ struct attachment {
 	/* By place in its table: there is a memory window. */
 	uint64_t windows[RXE_MAX_MW / 64];
 	int lost_fd; /* on an interface: a copy of its receive socket, for the drop count; else -1 */
+};
+
+struct device_slots {
+	struct attachment *at[RXE_MAX_SLOTS]; /* NULL: no process has the slot */
+	struct index_queue free;
+	uint32_t lost_before[RXE_MAX_SLOTS]; /* drops of its socket at the last update */
+	uint32_t foreign_before;	     /* foreign drops of the device at the last update */
 };
 
 /* False: no memory. */

@@ -87,7 +87,7 @@ static void write_gid(const struct place *to, const struct device *device, uint3
 		return;
 	}
 	sysfs_write(to->root, to->ok, type.text, "RoCE v2");
-	sysfs_write(to->root, to->ok, ndev.text, device->if_name);
+	sysfs_write(to->root, to->ok, ndev.text, device->link.if_name);
 }
 
 static void write_state(const struct place *to, const struct device *device, uint32_t state)
@@ -156,7 +156,7 @@ static bool has_our_address(const struct device *device)
 	for (at = all; at && !found; at = at->ifa_next) {
 		struct gid gid = { 0 };
 
-		if (!at->ifa_addr || strcmp(at->ifa_name, device->if_name) != 0)
+		if (!at->ifa_addr || strcmp(at->ifa_name, device->link.if_name) != 0)
 			continue;
 		if (at->ifa_addr->sa_family == AF_INET)
 			gid_set_v4(&gid,
@@ -165,7 +165,7 @@ static bool has_our_address(const struct device *device)
 			memcpy(gid.raw,
 			       &((const struct sockaddr_in6 *)(void *)at->ifa_addr)->sin6_addr,
 			       sizeof(gid.raw));
-		found = gid_equal(&gid, &device->gid);
+		found = gid_equal(&gid, &device->link.gid);
 	}
 	freeifaddrs(all);
 	return found;
@@ -177,8 +177,8 @@ static void make_attributes(const struct place *to, const struct device *device)
 
 	FOLDER(to, DEVICE);
 	TEXT(to, DEVICE "/node_type", "1: CA");
-	TEXT(to, DEVICE "/node_guid", guid_text(device->node_guid).text);
-	TEXT(to, DEVICE "/sys_image_guid", guid_text(device->sys_image_guid).text);
+	TEXT(to, DEVICE "/node_guid", guid_text(device->guids.node).text);
+	TEXT(to, DEVICE "/sys_image_guid", guid_text(device->guids.system_image).text);
 	TEXT(to, DEVICE "/node_desc", path("rxe_dm%u", to->index).text);
 	TEXT(to, DEVICE "/fw_ver", profile->fw_ver);
 	TEXT(to, DEVICE "/hca_type", profile->hca_type);
@@ -190,8 +190,8 @@ static void make_attributes(const struct place *to, const struct device *device)
 	if (has_our_address(device)) {
 		FOLDER(to, DEVICE "/device/net");
 		sysfs_link(to->root, to->ok,
-			   path(DEVICE "/device/net/%s", to->index, device->if_name).text,
-			   path("/sys/class/net/%s", device->if_name).text);
+			   path(DEVICE "/device/net/%s", to->index, device->link.if_name).text,
+			   path("/sys/class/net/%s", device->link.if_name).text);
 	}
 	FOLDER(to, DEVICE "/device/infiniband");
 	sysfs_link(to->root, to->ok,

@@ -17,6 +17,7 @@
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/ethernet.h"
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/memory.h"
 #include "rxe_dm/server/time_wait.h"
@@ -67,7 +68,7 @@ static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 		capture_own(device, &train, sender_of(time_wait->engine.cfg.time_wait, &train),
 			    time_wait->engine.cfg.tx_ports[train.tx_index]);
 		/* When sending fails, the peer sends its request again. */
-		(void)link_send(slot->link ? slot->link : device->own_link, &train, 1);
+		(void)link_send(slot->link ? slot->link : device->gsi.link, &train, 1);
 	}
 }
 
@@ -88,7 +89,7 @@ static int receive(struct time_wait_slot *slot)
 
 	if (slot->link)
 		return link_receive(slot->link, time_wait->arrivals, ARRIVALS);
-	return udp_receive_from(slot->device->own_link, slot->source.fd, time_wait->arrivals,
+	return udp_receive_from(slot->device->gsi.link, slot->source.fd, time_wait->arrivals,
 				ARRIVALS);
 }
 
@@ -134,16 +135,16 @@ static int open_shared_parts(struct device *device)
 {
 	struct rxe_engine_cfg cfg = {
 		.counters = &device->shared->slot[0].counters,
-		.gids = { device->gid },
+		.gids = { device->link.gid },
 		.num_tx_ports = LINK_TX_PORTS,
-		.max_mtu = device->max_mtu,
+		.max_mtu = device->link.max_mtu,
 	};
 	struct time_wait *time_wait = (struct time_wait *)calloc(1, sizeof(*time_wait));
 
 	if (!time_wait)
 		return -ENOMEM;
-	if (device->link == CTL_LINK_UDP)
-		cfg.num_tx_ports = link_tx_ports(device->own_link, cfg.tx_ports, RXE_MAX_TX_PORTS);
+	if (device->link.kind == CTL_LINK_UDP)
+		cfg.num_tx_ports = link_tx_ports(device->gsi.link, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(&time_wait->engine, &cfg);
 	device->time_wait = time_wait;
 	return 0;
@@ -153,8 +154,8 @@ static int open_link(struct time_wait_slot *slot)
 {
 	struct device *device = slot->device;
 
-	switch (device->link) {
-	case CTL_LINK_UDP: slot->source.fd = device->group.fd[slot->slot]; return 0;
+	switch (device->link.kind) {
+	case CTL_LINK_UDP: slot->source.fd = device->link.udp.fd[slot->slot]; return 0;
 	case CTL_LINK_ETHERNET: {
 		int rc = ethernet_device_link(device, slot->slot, &slot->link, &slot->rx_fd,
 					      &slot->tx_fd);
@@ -217,7 +218,7 @@ void time_wait_begin(struct device *device, uint32_t slot)
 	/* The process wrote the time: bound it. */
 	if (until_ns > now_ns + RXE_TIME_WAIT_MAX_NS)
 		until_ns = now_ns + RXE_TIME_WAIT_MAX_NS;
-	if (until_ns <= now_ns || device->address_lock.source.fd < 0)
+	if (until_ns <= now_ns || device->link.lock.source.fd < 0)
 		return;
 	if ((device->time_wait || open_shared_parts(device) == 0) &&
 	    watch(device, slot, until_ns) == 0)
@@ -238,7 +239,7 @@ void time_wait_end(struct device *device, uint32_t slot)
 	answer_arrivals(time_wait, ARRIVALS_AT_END);
 	loop_del(&device->instance->loop, &time_wait->source);
 	close_link(time_wait);
-	if (device->link == CTL_LINK_MEMORY)
+	if (device->link.kind == CTL_LINK_MEMORY)
 		memory_device_detach(device, slot);
 	device->time_wait->at[slot] = NULL;
 	free(time_wait);

@@ -211,8 +211,8 @@ static void check_region(uint32_t key)
 {
 	const struct device *device = &control_instance.devices[0];
 	const struct rxe_mr *mr = entry_of(key);
-	const struct object *pd = object_find(&device->objects, mr->pd);
-	const struct object *dm = object_find(&device->objects, mr->dm);
+	const struct object *pd = object_find(&device->tables.objects, mr->pd);
+	const struct object *dm = object_find(&device->tables.objects, mr->dm);
 
 	if (num_keys < MAX_KEYS)
 		keys[num_keys++] = key;
@@ -222,7 +222,7 @@ static void check_region(uint32_t key)
 	     (mr->kind == RXE_MR_NULL && mr->rights == RXE_LOCAL_WRITE));
 	MUST(mr->iova <= UINT64_MAX - mr->len);
 	if (mr->kind == RXE_MR_PLAIN)
-		MUST(mr->owner < RXE_MAX_SLOTS && device->slot[mr->owner] &&
+		MUST(mr->owner < RXE_MAX_SLOTS && device->slots.at[mr->owner] &&
 		     mr->addr <= UINT64_MAX - mr->len);
 	if (mr->kind == RXE_MR_ARENA) {
 		MUST(dm && dm->kind == CTL_KIND_DM && dm->context == pd->context);
@@ -442,7 +442,7 @@ static void clear_faults(void)
 	struct ctl_request req = { .op = CTL_FAULT, .fault = { .what = CTL_FAULT_CLEAR } };
 	struct take none = { 0 };
 
-	if (control_device()->num_faults == 0)
+	if (control_device()->faults.count == 0)
 		return;
 	connect_client(&clients[0], &none);
 	ask(&clients[0], &req, 0);
@@ -460,17 +460,18 @@ static void all_leave(void)
 		leave(&clients[i]);
 	while (num_cmd_fds > 0)
 		close(cmd_fd[--num_cmd_fds]);
-	for (uint32_t i = 0; i < device->group.slots; i++)
+	for (uint32_t i = 0; i < device->link.udp.slots; i++)
 		atomic_store(&device->shared->slot[i].inside, 0);
 	for (uint32_t i = 0; i < 8; i++)
 		control_turn();
 	control_slot_end();
 	control_cm_end();
 	MUST(!control_instance.conns && control_instance.num_conns == 0);
-	MUST(!device->contexts && !device->ranges.resting && device->ranges.used == 0);
-	MUST(device->free_slots.count == device->group.slots - 1);
+	MUST(!device->contexts && !device->memory.ranges.resting &&
+	     device->memory.ranges.used == 0);
+	MUST(device->slots.free.count == device->link.udp.slots - 1);
 	for (uint32_t i = 0; i < OBJECT_KINDS; i++)
-		MUST(device->objects.count[i] == 0);
+		MUST(device->tables.objects.count[i] == 0);
 	for (; num_keys > 0; num_keys--)
 		MUST(atomic_load(&entry_of(keys[num_keys - 1])->key) != keys[num_keys - 1]);
 	if (runs++ % 64 == 1)

@@ -42,7 +42,8 @@ static union ctl_cm_sockaddr take_address(struct take *take)
 	else if (how & 0x20)
 		ret.any.sa_family = AF_INET6;
 	else if (!(how & 0x40))
-		memcpy(&ret.in.sin_addr, control_device()->gid.raw + 12, sizeof(ret.in.sin_addr));
+		memcpy(&ret.in.sin_addr, control_device()->link.gid.raw + 12,
+		       sizeof(ret.in.sin_addr));
 	return ret;
 }
 

@@ -52,7 +52,7 @@ static void added(const struct ctl_msg_fault *msg, const struct ctl_reply *reply
 	MUST((reply->status == 0) == (is_good && is_there(reply->made.handle)));
 	MUST(reply->status == 0 || !is_good || reply->status == -ENOSPC);
 	if (reply->status == -ENOSPC)
-		MUST(control_device()->num_faults == FAULT_MAX_RULES);
+		MUST(control_device()->faults.count == FAULT_MAX_RULES);
 }
 
 void control_fault_answered(const struct ctl_request *req, const struct ctl_reply *reply)
@@ -67,7 +67,7 @@ void control_fault_answered(const struct ctl_request *req, const struct ctl_repl
 		MUST(reply->status == 0 || reply->status == -ENOENT);
 		MUST(!is_there(msg->id));
 	} else if (msg->what == CTL_FAULT_CLEAR) {
-		MUST(reply->status == 0 && control_device()->num_faults == 0);
+		MUST(reply->status == 0 && control_device()->faults.count == 0);
 	} else {
 		MUST(reply->status == -EINVAL);
 	}
@@ -78,7 +78,7 @@ void control_fault_answered(const struct ctl_request *req, const struct ctl_repl
 void control_fault_file(struct take *take)
 {
 	const struct device *device = control_device();
-	const uint32_t before = device->num_faults;
+	const uint32_t before = device->faults.count;
 	size_t len = take_u16(take);
 	char path[40];
 	int fd = memfd_create("fuzz rules", MFD_CLOEXEC), rc;
@@ -91,9 +91,9 @@ void control_fault_file(struct take *take)
 	rc = faults_load(control_device(), path);
 	close(fd);
 	MUST(rc == 0 || rc == -EINVAL || rc == -EFBIG);
-	MUST(device->num_faults >= before && device->num_faults <= FAULT_MAX_RULES);
+	MUST(device->faults.count >= before && device->faults.count <= FAULT_MAX_RULES);
 	if (rc)
-		MUST(device->num_faults == before);
+		MUST(device->faults.count == before);
 	control_fault_check();
 }
 
@@ -116,7 +116,7 @@ static void look_at_device(const struct device *device)
 
 	MUST(is_up || atomic_load(&shared->port_state) == IBV_PORT_DOWN);
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
-		has_gid |= gid_equal(&shared->gids[i], &device->gid);
+		has_gid |= gid_equal(&shared->gids[i], &device->link.gid);
 	MUST(atomic_load(&shared->faults.silent) == (!is_up || !has_gid));
 	if (atomic_load(&shared->faults.fatal) & 1)
 		MUST(!is_up);
@@ -129,7 +129,7 @@ static void is_as_it_came_up(const struct device *device)
 
 	MUST(atomic_load(&shared->port_state) == IBV_PORT_ACTIVE);
 	MUST(!(atomic_load(&shared->faults.fatal) & 1));
-	MUST(gid_equal(&shared->gids[0], &device->gid));
+	MUST(gid_equal(&shared->gids[0], &device->link.gid));
 	for (uint32_t i = 1; i < RXE_MAX_GIDS; i++)
 		MUST(gid_equal(&shared->gids[i], &none));
 }
@@ -147,7 +147,7 @@ void control_fault_check(void)
 		rules++;
 		look_at_rule(&faults->at[i]);
 	}
-	MUST(rules == device->num_faults);
+	MUST(rules == device->faults.count);
 	look_at_device(device);
 	if (rules == 0)
 		is_as_it_came_up(device);

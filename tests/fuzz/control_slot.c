@@ -57,7 +57,7 @@ void control_slot_init(void)
 		union udp_addr addr;
 		socklen_t len;
 
-		peer[i].gid = control_device()->gid;
+		peer[i].gid = control_device()->link.gid;
 		MUST(gid_is_v4(&peer[i].gid));
 		if (i == 1)
 			memcpy(&peer[i].gid.raw[12], (uint8_t[]){ 127, 9, 9, 9 }, 4);
@@ -129,7 +129,7 @@ void control_slot_record(struct take *take, bool is_delayed)
 					.psn = take_number(take, BASE_PSN, is_wild),
 					.msn = take_number(take, 7, is_wild),
 					.until_ns = control_now_ns + ages * QUARTER_S_NS,
-					.src = control_device()->gid,
+					.src = control_device()->link.gid,
 					.dst = peer[flags & RECORD_PEER].gid,
 					.hop_limit = 64,
 					.is_xrc = flags & RECORD_XRC ? ages | 1 : 0 };
@@ -174,11 +174,11 @@ void control_slot_captured(struct take *take)
 
 	for (size_t i = 0; i < n; i++)
 		bytes[i] = take_u8(take);
-	if (device->capture_fd < 0)
+	if (device->captures.fd < 0)
 		return;
 	if (flags & 1)
-		at += (off_t)capture_ring_offset(device->capture_area->ring_bytes, 0);
-	MUST(pwrite(device->capture_fd, bytes, n, at) == (ssize_t)n);
+		at += (off_t)capture_ring_offset(device->captures.area->ring_bytes, 0);
+	MUST(pwrite(device->captures.fd, bytes, n, at) == (ssize_t)n);
 }
 
 /* A request, or anything, from one of the peers to a process: at most 200 bytes. */
@@ -213,7 +213,8 @@ void control_slot_packet(struct take *take)
 	const uint32_t slot = control_slot[take_u8(take) % CONTROL_KNOWN_SLOTS];
 	const uint8_t flags = take_u8(take);
 	const uint32_t from = flags & PACKET_PEER;
-	const struct icrc_flow flow = { peer[from].gid, control_device()->gid, peer[from].port };
+	const struct icrc_flow flow = { peer[from].gid, control_device()->link.gid,
+					peer[from].port };
 	uint8_t p[WIRE_MAX_HEADERS + 256] = { 0 };
 	union udp_addr to;
 	socklen_t to_len;
@@ -221,7 +222,7 @@ void control_slot_packet(struct take *take)
 
 	if (len >= BTH_LEN + ICRC_LEN && !(flags & PACKET_BAD_ICRC))
 		icrc_store(p + len - ICRC_LEN, icrc_compute(&flow, 0, p, len - ICRC_LEN));
-	to_len = udp_addr_set(&to, &control_device()->gid, ROCE_UDP_PORT, 0);
+	to_len = udp_addr_set(&to, &control_device()->link.gid, ROCE_UDP_PORT, 0);
 	if (sendto(peer[from].sock, p, len, MSG_DONTWAIT, &to.sa, to_len) == (ssize_t)len)
 		asked++;
 	control_turn();
@@ -277,10 +278,10 @@ int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n
 		look_at(train->buf, train->len,
 			&(struct icrc_flow){ train->src, train->dst, ports[train->tx_index] },
 			&packet);
-		MUST(gid_equal(&train->src, &control_device()->gid));
+		MUST(gid_equal(&train->src, &control_device()->link.gid));
 		MUST(is_any_peer || gid_equal(&train->dst, &peer[0].gid) ||
 		     gid_equal(&train->dst, &peer[1].gid));
-		for (uint32_t slot = 1; slot < control_device()->slots; slot++)
+		for (uint32_t slot = 1; slot < control_device()->link.slots; slot++)
 			is_recorded |=
 				is_from_record(&shared->slot[slot].time_wait, &packet, &train->dst);
 		MUST(is_recorded);
@@ -296,8 +297,8 @@ void control_slot_end(void)
 	control_now_ns += LONGEST_NS;
 	control_turn();
 	MUST(!device->time_wait);
-	MUST(!device->captures && !device->capture_writer && device->capture_fd < 0);
-	for (uint32_t i = 1; i < device->slots && is_touched; i++)
+	MUST(!device->captures.running && !device->captures.writer && device->captures.fd < 0);
+	for (uint32_t i = 1; i < device->link.slots && is_touched; i++)
 		memset(&device->shared->slot[i], 0, sizeof(device->shared->slot[i]));
 	is_touched = is_any_peer = false;
 	memset(control_slot, 0, sizeof(control_slot));

@@ -15,7 +15,7 @@ static bool same_inode(const struct object *a, const struct object *b)
 
 static const struct object *next_xrcd(const struct object *behind)
 {
-	const struct objects *objects = &control_device()->objects;
+	const struct objects *objects = &control_device()->tables.objects;
 	const struct object *object =
 		object_from(objects, behind ? (behind->handle & (CTL_MAX_OBJECTS - 1)) + 1 : 0);
 
@@ -26,7 +26,8 @@ static const struct object *next_xrcd(const struct object *behind)
 
 void control_xrcd_opened(const struct ctl_request *req, const struct ctl_reply *reply)
 {
-	const struct object *mine = object_find(&control_device()->objects, reply->made.handle);
+	const struct object *mine =
+		object_find(&control_device()->tables.objects, reply->made.handle);
 	const uint32_t flags = req->xrcd.flags;
 	struct stat inode;
 	bool was_there = false;
@@ -49,11 +50,12 @@ void control_xrcd_opened(const struct ctl_request *req, const struct ctl_reply *
 void control_target_opened(const struct ctl_request *req, const struct ctl_reply *reply)
 {
 	const struct device *device = control_device();
-	const struct object *mine = object_find(&device->objects, reply->made.handle), *other;
+	const struct object *mine = object_find(&device->tables.objects, reply->made.handle),
+			    *other;
 	bool is_first = true;
 
 	MUST(mine && mine->kind == CTL_KIND_QP && mine->key && mine->key == req->qp.qpn);
-	DL_FOREACH2(device->targets, other, wnext)
+	DL_FOREACH2(device->xrc.targets, other, wnext)
 	{
 		MUST(other->kind == CTL_KIND_QP);
 		MUST(other->key != mine->key || other->addr == mine->addr);

@@ -358,8 +358,8 @@ MUTATIONS = [
     ("stored_ahead_unchecked", "emu/rc/requester_complete.c", "if (!wqe || !fits(qp, wqe, packet) || rc_arrived_has", "if (!wqe || rc_arrived_has",
      "a response that fits no request is stored"),
     # the library and the server
-    ("one_mib_is_zeroed", "rxe_dm/server/serve_memory.c", "\tmemset(call->device->arena.base + dm->addr + call->done, 0, step);\n",
-     "\tif (call->done == 0)\n\t\tmemset(call->device->arena.base + dm->addr, 0, step);\n",
+    ("one_mib_is_zeroed", "rxe_dm/server/serve_memory.c", "\tmemset(call->device->memory.arena.base + dm->addr + call->done, 0, step);\n",
+     "\tif (call->done == 0)\n\t\tmemset(call->device->memory.arena.base + dm->addr, 0, step);\n",
      "only the first MiB of a device memory is zero", "server_objects"),
     ("sigbus_to_sigsegv", "lib/progress/memory.c", "former[sig == SIGBUS][layer]", "former[0][layer]",
      "the program's SIGSEGV handler gets its SIGBUS", "verbs_memory"),
