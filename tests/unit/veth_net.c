@@ -31,6 +31,11 @@ struct device {
 	uint32_t says;
 };
 
+enum {
+	HELD = 256, /* trains that a link holds for neighbors that have not answered */
+	BURST = 100,
+};
+
 static struct device dev, other;
 static struct udp_end kernel;
 static uint8_t buf[TRAIN_MAX_BYTES];
@@ -377,10 +382,9 @@ START_TEST(nobody_there)
 	device_open(&dev, "va", "10.77.0.9", 0);
 	p = (struct pollfd){ .fd = link_wait_fd(dev.link), .events = POLLIN };
 	(void)make_train(&dev, "10.77.0.66", QPN, 2, 300, 100);
-	for (int i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < HELD; i++)
 		ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
-	/* Four are held; the link returns -EAGAIN for others, and drops them after
-	 * NEIGHBOR_SOON_NS. */
+	/* The link returns -EAGAIN for others, and drops them after NEIGHBOR_SOON_NS. */
 	ck_assert_int_eq(link_send(dev.link, &train, 1), -EAGAIN);
 	while (link_send(dev.link, &train, 1) == -EAGAIN)
 		(void)poll(NULL, 0, 5);
@@ -389,12 +393,40 @@ START_TEST(nobody_there)
 		ck_assert_int_eq(link_receive(dev.link, &a, 1), 0);
 	ck_assert_uint_eq(dev.says, 1);
 	ck_assert_ptr_nonnull(strstr(dev.said, "10.77.0.66"));
-	ck_assert_uint_eq(dev.link->stats.send_errors, 10);
+	ck_assert_uint_eq(dev.link->stats.send_errors, 2 + 2 * HELD);
 	/* Another network, and no gateway. */
 	(void)make_train(&dev, "10.78.0.1", QPN, 1, 300, 300);
 	ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
-	ck_assert_uint_eq(dev.link->stats.send_errors, 11);
+	ck_assert_uint_eq(dev.link->stats.send_errors, 2 + 2 * HELD + 1);
 	ck_assert_ptr_nonnull(strstr(dev.said, "gateway"));
+	device_close(&dev);
+}
+END_TEST
+
+/* Datagrams to two new neighbors wait side by side until each answers, however late. */
+START_TEST(burst_before_the_answer)
+{
+	static const char *const to[] = { "10.77.0.8", "10.77.0.66" };
+	struct wire_arrival a;
+
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", "10.77.0.9", 0);
+	for (uint32_t i = 0; i < BURST; i++) {
+		(void)make_train(&dev, to[i % 2], QPN, 1, 300, 200 + i);
+		ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
+	}
+	pair_enter(PAIR_B);
+	for (uint32_t turn = 0; turn < 2; turn++) {
+		device_open(&other, "vb", to[turn], 0);
+		ethernet_answer(other.link, true);
+		device_serve(&dev); /* what the neighbor announces */
+		for (uint32_t i = turn; i < BURST; i += 2) {
+			ck_assert_int_eq(device_await(&other, &a, 1), 1);
+			ck_assert(arrival_good(&a, QPN, 0, 200 + i));
+		}
+		device_close(&other);
+	}
+	ck_assert_uint_eq(dev.link->stats.send_errors, 0);
 	device_close(&dev);
 }
 END_TEST
@@ -540,6 +572,7 @@ int main(void)
 	tcase_add_loop_test(tc, groups, 0, FAMILIES);
 	tcase_add_loop_test(tc, headers, 0, FAMILIES);
 	tcase_add_test(tc, nobody_there);
+	tcase_add_test(tc, burst_before_the_answer);
 	tcase_add_test(tc, mtu);
 	tcase_add_test(tc, down_and_up);
 	tcase_add_test(tc, receive_refused);

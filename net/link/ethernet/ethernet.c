@@ -90,8 +90,7 @@ static void ethernet_close(struct link *base)
 
 	descriptor_close(link->timer_fd);
 	descriptor_close(link->base.wait_fd);
-	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++)
-		free(link->held[i].train.buf);
+	free(link->held_buf);
 	free(link);
 }
 
@@ -124,11 +123,9 @@ static int open_parts(struct ethernet_link *link)
 {
 	int rc;
 
-	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++) {
-		link->held[i].train.buf = malloc(TRAIN_MAX_BYTES);
-		if (!link->held[i].train.buf)
-			return -ENOMEM;
-	}
+	link->held_buf = malloc(ETHERNET_HELD_BYTES);
+	if (!link->held_buf)
+		return -ENOMEM;
 	link->base.wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 	if (link->base.wait_fd < 0)
 		return -errno;

@@ -39,8 +39,8 @@ struct ethernet_cfg {
 };
 
 /* 0, -EINVAL (multicast address, bad slot), -ENODEV (no such interface), -ENOMEM or -errno. While a
- * neighbor's MAC is resolved, the link holds up to ETHERNET_MAX_HELD trains and counts them as
- * taken; link_send returns -EAGAIN for more. */
+ * neighbor's MAC is resolved, the link holds up to ETHERNET_MAX_HELD trains of together
+ * ETHERNET_HELD_BYTES and counts them as taken; link_send returns -EAGAIN for more. */
 int ethernet_open(struct link **ret, const struct ethernet_cfg *cfg);
 /* Turns answers to address resolution on or off. Turning them on announces the address to the
  * network. */

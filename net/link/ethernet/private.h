@@ -16,7 +16,8 @@
 #define ETHERNET_FRAME_MAX   (FRAME_MAX_HEADERS + 65535u)
 #define ETHERNET_TX_BATCH    64u
 #define ETHERNET_MAX_GROUPS  64u
-#define ETHERNET_MAX_HELD    4u
+#define ETHERNET_MAX_HELD    256u
+#define ETHERNET_HELD_BYTES  (4u * TRAIN_MAX_BYTES) /* at least what Linux holds for a neighbor */
 #define ETHERNET_HOP_LIMIT   64u
 #define ETHERNET_FIRST_PORT  0xc000u
 #define ETHERNET_SPLIT_TRIES 64u
@@ -24,7 +25,7 @@
 /* A train that waits for its neighbor's MAC. */
 struct ethernet_held {
 	struct gid next_hop;
-	struct wire_train train; /* buf is the link's */
+	struct wire_train train; /* buf is in held_buf */
 };
 
 struct ethernet_tx {
@@ -64,8 +65,10 @@ struct ethernet_link {
 	int timer_fd;
 	uint64_t timer_ns; /* expiry of timer_fd; UINT64_MAX: disarmed */
 	struct neighbor_table neighbors;
+	/* Trains that wait, oldest first. Their bytes are side by side in held_buf. */
 	struct ethernet_held held[ETHERNET_MAX_HELD];
-	uint32_t num_held;
+	uint32_t num_held, held_bytes;
+	uint8_t *held_buf; /* ETHERNET_HELD_BYTES */
 	struct gid group[ETHERNET_MAX_GROUPS];
 	uint32_t num_groups;
 	struct ethernet_tx tx;

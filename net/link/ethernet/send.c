@@ -113,51 +113,58 @@ static bool send_train(struct ethernet_link *link, const struct wire_train *trai
 	return true;
 }
 
-/* Holds a train until its neighbor answers. When the link holds its most, the train is dropped.
+static bool has_space(const struct ethernet_link *link, uint32_t len)
+{
+	return link->num_held < ETHERNET_MAX_HELD && len <= ETHERNET_HELD_BYTES - link->held_bytes;
+}
+
+/* Appends a train to those that wait. */
+static void append(struct ethernet_link *link, const struct wire_train *train,
+		   const struct gid *next_hop)
+{
+	struct ethernet_held *held = &link->held[link->num_held++];
+
+	held->next_hop = *next_hop;
+	held->train = *train;
+	held->train.buf = link->held_buf + link->held_bytes;
+	/* A train that is kept while others leave moves down within held_buf. */
+	memmove(held->train.buf, train->buf, train->len);
+	link->held_bytes += train->len;
+}
+
+/* Holds a train until its neighbor answers. Without space for the train, the link drops the train.
  * False: the answer is likely soon, so the caller keeps the train; else a UD burst to a new peer
  * would lose all but the first trains. */
 static bool hold(struct ethernet_link *link, const struct wire_train *train,
 		 const struct gid *next_hop)
 {
-	struct ethernet_held *held;
-	uint8_t *buf;
-
-	if (link->num_held == ETHERNET_MAX_HELD) {
-		if (neighbor_table_just_solicited(&link->neighbors, next_hop, clock_now_ns()))
-			return false;
-		drop(link, train, train->segs, EHOSTUNREACH);
+	assert(train->len <= TRAIN_MAX_BYTES);
+	if (has_space(link, train->len)) {
+		append(link, train, next_hop);
 		return true;
 	}
-	assert(train->len <= TRAIN_MAX_BYTES);
-	held = &link->held[link->num_held++];
-	buf = held->train.buf;
-	memcpy(buf, train->buf, train->len);
-	held->next_hop = *next_hop;
-	held->train = *train;
-	held->train.buf = buf;
+	if (neighbor_table_just_solicited(&link->neighbors, next_hop, clock_now_ns()))
+		return false;
+	drop(link, train, train->segs, EHOSTUNREACH);
 	return true;
 }
 
 void ethernet_release_held(struct ethernet_link *link, const struct gid *next_hop,
 			   const uint8_t *mac)
 {
-	uint32_t kept = 0;
+	const uint32_t num_held = link->num_held;
 
-	for (uint32_t i = 0; i < link->num_held; i++) {
-		struct ethernet_held held = link->held[i];
+	link->num_held = link->held_bytes = 0;
+	for (uint32_t i = 0; i < num_held; i++) {
+		const struct ethernet_held held = link->held[i];
 
-		if (!gid_equal(&held.next_hop, next_hop)) {
-			/* Swap the entries, so that each keeps a buffer of its own. */
-			link->held[i] = link->held[kept];
-			link->held[kept++] = held;
-			continue;
-		}
-		if (!mac)
+		if (!gid_equal(&held.next_hop, next_hop))
+			append(link, &held.train, &held.next_hop);
+		else if (!mac)
 			drop(link, &held.train, held.train.segs, EHOSTUNREACH);
 		else if (!send_train(link, &held.train, mac))
 			drop(link, &held.train, held.train.segs, EAGAIN);
 	}
-	link->num_held = kept;
 }
 
 /* False: the caller keeps the train. */
