@@ -145,18 +145,24 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, struct sock
 		      int timeout_ms)
 {
 	struct ctl_msg_cm req = { .op = CTL_CM_RESOLVE_ADDR, .timeout_ms = at_least_0(timeout_ms) };
+	struct sockaddr_storage former;
 	int err = rcm_address_pack(&req.dst, dst);
 
 	if (!err && src)
 		err = rcm_address_pack(&req.src, src);
-	if (!err)
-		err = rcm_id_ask(rcm_id(base), &req, NULL);
-	if (err && src)
-		explain_source(base, src, err);
-	if (err)
-		return rcm_result(err);
+	if (err || !base)
+		return rcm_result(err ? err : EINVAL);
+
+	/* Before the request: another thread may take the event before this call returns. */
+	former = base->route.addr.dst_storage;
 	memcpy(&base->route.addr.dst_storage, dst, rcm_address_len(dst));
-	return rcm_result(rcm_id_finish(rcm_id(base)));
+	err = rcm_id_ask(rcm_id(base), &req, NULL);
+	if (!err)
+		return rcm_result(rcm_id_finish(rcm_id(base)));
+	base->route.addr.dst_storage = former;
+	if (src)
+		explain_source(base, src, err);
+	return rcm_result(err);
 }
 
 int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
