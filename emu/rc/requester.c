@@ -391,6 +391,8 @@ static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint
 
 	if (rc_is_answered(wqe) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
+	if (rc_retry_is_one_by_one(&qp->rc.retry))
+		return rc_requester_is_idle(qp);
 	return window_has_room(req, (uint32_t)psn_diff(last_psn, req->cur_psn) + 1,
 			       cost_of(qp, wqe, req->cur_psn, last_psn));
 }
@@ -456,6 +458,7 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	ret->payload_len = reads ? 0 : bytes;
 	ret->bth.ack_req =
 		last || reads || qp->rc.req.probe == RC_PROBE_DUE ||
+		rc_retry_is_one_by_one(&qp->rc.retry) ||
 		must_ask(qp, train,
 			 wire_header_len(ret->bth.opcode) + bytes + (-bytes & 3) + ICRC_LEN,
 			 bytes + RC_PACKET_COST);

@@ -106,6 +106,7 @@ void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 	retry->rnr_until_ns = 0;
 	retry->copies = outstanding ? 1 : 0;
 	retry->old_copies = 0;
+	retry->one_by_one = false;
 	stop_timer(retry);
 	if (outstanding)
 		start_timer(retry, attr, now_ns);
@@ -195,6 +196,7 @@ enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_q
 	}
 	stop_timer(retry);
 	retry->rnr_until_ns = now_ns + rc_rnr_timer_ns(timer_code);
+	retry->one_by_one = true;
 	return RC_RETRY_REWIND;
 }
 

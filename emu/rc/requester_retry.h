@@ -36,6 +36,9 @@ struct rc_retry {
 	uint64_t lossy_until_ns;
 	/* RNR back-off ends at this time; 0: none. */
 	uint64_t rnr_until_ns;
+	/* The peer was not ready, and no progress came since: packets go one by one, each with
+	 * AckReq. The peer drops those that follow a request that it is not ready for. */
+	bool one_by_one;
 	/* Local memory is not ready: it is tried again at this time; 0: it is ready. */
 	uint64_t deferred_until_ns;
 	/* While rewound: PSN of the response that showed an earlier one to be missing. */
@@ -94,6 +97,11 @@ void rc_retry_send_deferred(struct rc_retry *retry, const struct rxe_qp_attr *at
 void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t now_ns);
 /* Whether neither RNR back-off nor a deferred access holds sending back. */
 bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns);
+/* Whether only one packet may be in flight: the peer may still not be ready for it. */
+static inline bool rc_retry_is_one_by_one(const struct rc_retry *retry)
+{
+	return retry->one_by_one;
+}
 /* The time of the next event of this module; UINT64_MAX: none. */
 uint64_t rc_retry_next_ns(const struct rc_retry *retry);
 

@@ -45,10 +45,11 @@ START_TEST(in_the_middle_of_a_write)
 	       "     5.0 b   early WRITE_LAST 102\n"
 	       "     5.0 b > RNR_NAK 101 timer 14\n"
 	       "    10.0 a   wait until 1290.0, rewind to 101\n"
-	       "  1290.0 a > WRITE_MIDDLE 101 len 1024\n"
-	       "  1290.0 a > WRITE_LAST 102 len 452 ackreq\n"
-	       "  1295.0 b > ACK 102 msn 1\n"
-	       "  1300.0 a   send 1 SUCCESS\n");
+	       "  1290.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "  1295.0 b > ACK 101 msn 0\n"
+	       "  1300.0 a > WRITE_LAST 102 len 452 ackreq\n"
+	       "  1305.0 b > ACK 102 msn 1\n"
+	       "  1310.0 a   send 1 SUCCESS\n");
 	expect_same(x, 0, y, PLACE - 1024, 2500);
 }
 END_TEST
@@ -67,12 +68,13 @@ START_TEST(a_receive)
 	       "     5.0 b   early SEND_LAST 102\n"
 	       "     5.0 b > RNR_NAK 100 timer 14\n"
 	       "    10.0 a   wait until 1290.0, rewind to 100\n"
-	       "  1290.0 a > SEND_FIRST 100 len 1024\n"
-	       "  1290.0 a > SEND_MIDDLE 101 len 1024\n"
-	       "  1290.0 a > SEND_LAST 102 len 452 ackreq\n"
-	       "  1295.0 b > ACK 102 msn 1\n"
-	       "  1295.0 b   recv 1 SUCCESS len 2500\n"
-	       "  1300.0 a   send 1 SUCCESS\n");
+	       "  1290.0 a > SEND_FIRST 100 len 1024 ackreq\n"
+	       "  1295.0 b > ACK 100 msn 0\n"
+	       "  1300.0 a > SEND_MIDDLE 101 len 1024\n"
+	       "  1300.0 a > SEND_LAST 102 len 452 ackreq\n"
+	       "  1305.0 b > ACK 102 msn 1\n"
+	       "  1305.0 b   recv 1 SUCCESS len 2500\n"
+	       "  1310.0 a   send 1 SUCCESS\n");
 	expect_same(x, 0, y, PLACE, 2500);
 }
 END_TEST
@@ -229,9 +231,9 @@ START_TEST(behind_one_that_the_peer_is_not_ready_for)
 	       "  1012.0 b > ACK 100 msn 1\n"
 	       "  1012.0 b   recv 1 SUCCESS len 64\n"
 	       "  1017.0 a   send 1 SUCCESS\n"
-	       "  2007.0 a > WRITE_ONLY 101 len 64 ackreq\n"
-	       "  2012.0 b > ACK 101 msn 2\n"
-	       "  2017.0 a   send 2 SUCCESS\n");
+	       "  2017.0 a > WRITE_ONLY 101 len 64 ackreq\n"
+	       "  2022.0 b > ACK 101 msn 2\n"
+	       "  2027.0 a   send 2 SUCCESS\n");
 }
 END_TEST
 

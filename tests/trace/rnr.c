@@ -37,13 +37,9 @@ START_TEST(budget_used_up)
 	       "     5.0 b > RNR_NAK 100 timer 1\n"
 	       "    10.0 a   wait until 20.0, rewind to 100\n"
 	       "    20.0 a > SEND_ONLY 100 len 64 ackreq\n"
-	       "    20.0 a > SEND_ONLY 101 len 65 ackreq\n"
-	       "    25.0 b   early SEND_ONLY 101\n"
 	       "    25.0 b > RNR_NAK 100 timer 1\n"
 	       "    30.0 a   wait until 40.0, rewind to 100\n"
 	       "    40.0 a > SEND_ONLY 100 len 64 ackreq\n"
-	       "    40.0 a > SEND_ONLY 101 len 65 ackreq\n"
-	       "    45.0 b   early SEND_ONLY 101\n"
 	       "    45.0 b > RNR_NAK 100 timer 1\n"
 	       "    50.0 a   to ERR\n"
 	       "    50.0 a   send 1 RNR_RETRY_EXC_ERR\n"
@@ -118,12 +114,13 @@ START_TEST(a_long_message_waits_at_its_first_packet)
 	       "     5.0 b   early SEND_LAST 102\n"
 	       "     5.0 b > RNR_NAK 100 timer 1\n"
 	       "    10.0 a   wait until 20.0, rewind to 100\n"
-	       "    20.0 a > SEND_FIRST 100 len 1024\n"
-	       "    20.0 a > SEND_MIDDLE 101 len 1024\n"
-	       "    20.0 a > SEND_LAST 102 len 452 ackreq\n"
-	       "    25.0 b > ACK 102 msn 1\n"
-	       "    25.0 b   recv 1 SUCCESS len 2500\n"
-	       "    30.0 a   send 1 SUCCESS\n");
+	       "    20.0 a > SEND_FIRST 100 len 1024 ackreq\n"
+	       "    25.0 b > ACK 100 msn 0\n"
+	       "    30.0 a > SEND_MIDDLE 101 len 1024\n"
+	       "    30.0 a > SEND_LAST 102 len 452 ackreq\n"
+	       "    35.0 b > ACK 102 msn 1\n"
+	       "    35.0 b   recv 1 SUCCESS len 2500\n"
+	       "    40.0 a   send 1 SUCCESS\n");
 	expect_same(x, 0, y, RECV_AT, 2500);
 }
 END_TEST
@@ -167,12 +164,13 @@ START_TEST(those_behind_wait_too)
 	       "    10.0 a   wait until 20.0, rewind to 101\n"
 	       "    10.0 a   send 1 SUCCESS\n"
 	       "    20.0 a > SEND_ONLY 101 len 11 ackreq\n"
-	       "    20.0 a > SEND_ONLY 102 len 12 ackreq\n"
-	       "    25.0 b > ACK 102 msn 3\n"
+	       "    25.0 b > ACK 101 msn 2\n"
 	       "    25.0 b   recv 2 SUCCESS len 11\n"
-	       "    25.0 b   recv 3 SUCCESS len 12\n"
+	       "    30.0 a > SEND_ONLY 102 len 12 ackreq\n"
 	       "    30.0 a   send 2 SUCCESS\n"
-	       "    30.0 a   send 3 SUCCESS\n");
+	       "    35.0 b > ACK 102 msn 3\n"
+	       "    35.0 b   recv 3 SUCCESS len 12\n"
+	       "    40.0 a   send 3 SUCCESS\n");
 }
 END_TEST
 
@@ -195,15 +193,16 @@ START_TEST(budget_comes_back_with_progress)
 	       "     5.0 b > RNR_NAK 100 timer 1\n"
 	       "    10.0 a   wait until 20.0, rewind to 100\n"
 	       "    20.0 a > SEND_ONLY 100 len 10 ackreq\n"
-	       "    20.0 a > SEND_ONLY 101 len 11 ackreq\n"
-	       "    25.0 b > RNR_NAK 101 timer 1\n"
+	       "    25.0 b > ACK 100 msn 1\n"
 	       "    25.0 b   recv 1 SUCCESS len 10\n"
-	       "    30.0 a   wait until 40.0, rewind to 101\n"
+	       "    30.0 a > SEND_ONLY 101 len 11 ackreq\n"
 	       "    30.0 a   send 1 SUCCESS\n"
-	       "    40.0 a > SEND_ONLY 101 len 11 ackreq\n"
-	       "    45.0 b > ACK 101 msn 2\n"
-	       "    45.0 b   recv 2 SUCCESS len 11\n"
-	       "    50.0 a   send 2 SUCCESS\n");
+	       "    35.0 b > RNR_NAK 101 timer 1\n"
+	       "    40.0 a   wait until 50.0, rewind to 101\n"
+	       "    50.0 a > SEND_ONLY 101 len 11 ackreq\n"
+	       "    55.0 b > ACK 101 msn 2\n"
+	       "    55.0 b   recv 2 SUCCESS len 11\n"
+	       "    60.0 a   send 2 SUCCESS\n");
 }
 END_TEST
 
@@ -311,8 +310,27 @@ START_TEST(progress_ends_the_back_off)
 }
 END_TEST
 
+/* A receiver that is not ready for long drops all that follows the request: the window leaves once,
+ * then the oldest packet alone, and everything once that is acknowledged. */
+START_TEST(a_window_is_not_sent_again_while_nothing_is_ready)
+{
+	connect_ends(NULL);
+	for (uint32_t i = 0; i < 100; i++)
+		SEND(64);
+	world_run_until(&w, 1000);
+	ck_assert_uint_ge(x->counters.rcvd_rnr_err, 40);
+	ck_assert_uint_le(y->counters.out_of_seq_request, 99);
+	for (uint32_t i = 0; i < 100; i++)
+		RECV(64);
+	world_run(&w);
+	ck_assert_uint_eq(y->counters.rdma_recvs, 100);
+	ck_assert_uint_le(x->counters.sent_pkts, 100 + x->counters.rcvd_rnr_err + 100);
+}
+END_TEST
+
 RUN_TESTS("rnr", receive_is_posted_later, budget_used_up, no_budget_at_all, seven_is_forever,
 	  code_0_is_the_longest, a_long_message_waits_at_its_first_packet,
 	  a_write_with_immediate_waits_at_its_last, those_behind_wait_too,
 	  budget_comes_back_with_progress, nak_lost, naks_of_one_request_sent_again,
-	  nak_after_the_late_ones, progress_ends_the_back_off)
+	  nak_after_the_late_ones, progress_ends_the_back_off,
+	  a_window_is_not_sent_again_while_nothing_is_ready)

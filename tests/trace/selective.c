@@ -510,11 +510,12 @@ START_TEST(not_ready)
 	       "    20.0 a   wait until 30.0, rewind to 101\n"
 	       "    20.0 a   send 1 SUCCESS\n"
 	       "    30.0 a > SEND_ONLY 101 len 64 ackreq\n"
-	       "    30.0 a > WRITE_ONLY 102 len 64 ackreq\n"
-	       "    35.0 b > ACK 102 msn 3\n"
+	       "    35.0 b > ACK 101 msn 2\n"
 	       "    35.0 b   recv 2 SUCCESS len 64\n"
+	       "    40.0 a > WRITE_ONLY 102 len 64 ackreq\n"
 	       "    40.0 a   send 2 SUCCESS\n"
-	       "    40.0 a   send 3 SUCCESS\n");
+	       "    45.0 b > ACK 102 msn 3\n"
+	       "    50.0 a   send 3 SUCCESS\n");
 }
 END_TEST
 

@@ -187,11 +187,12 @@ START_TEST(eager_is_deferred)
 	       "     5.0 b > RNR_NAK 100 timer 14\n"
 	       "     5.0 b   recv 105 SUCCESS len 0 match 5 priv 77\n"
 	       "    10.0 a   wait until 1290.0, rewind to 100\n"
-	       "  1290.0 a > SEND_FIRST 100 len 1024\n"
-	       "  1290.0 a > SEND_LAST 101 len 992 ackreq\n"
-	       "  1295.0 b > ACK 101 msn 1\n"
-	       "  1295.0 b   recv 105 SUCCESS len 2000 valid\n"
-	       "  1300.0 a   send 1 SUCCESS\n");
+	       "  1290.0 a > SEND_FIRST 100 len 1024 ackreq\n"
+	       "  1295.0 b > ACK 100 msn 0\n"
+	       "  1300.0 a > SEND_LAST 101 len 992 ackreq\n"
+	       "  1305.0 b > ACK 101 msn 1\n"
+	       "  1305.0 b   recv 105 SUCCESS len 2000 valid\n"
+	       "  1310.0 a   send 1 SUCCESS\n");
 }
 END_TEST
 
