@@ -215,7 +215,7 @@ static uint32_t tm_flags(enum rxe_tm_kind kind)
 	return 0;
 }
 
-/* The tag comes with the completion that tells of the match. */
+/* The completion that reports the match carries the tag. */
 static void describe_tag(struct rxe_cqe *cqe, const struct rxe_claim *claim)
 {
 	cqe->opcode = tm_opcode(claim->kind);

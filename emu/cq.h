@@ -196,7 +196,7 @@ struct rxe_comp_cntr {
 	bool counts_bytes;
 };
 
-/* Of a queue pair; NULL: none. */
+/* The completion counters of a queue pair; NULL: none. */
 struct rxe_comp_cntrs {
 	struct rxe_comp_cntr *of[RXE_CNTR_OPS];
 };

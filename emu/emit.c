@@ -48,7 +48,7 @@ static uint32_t slot_of(uint32_t qpn)
 	return qpn >> RXE_SLOT_SHIFT;
 }
 
-/* Programs ask for 1 (the pingpongs do) and still expect to reach a peer behind a router: Linux
+/* Programs ask for 1 (the pingpongs do) and still expect to reach a peer beyond a router: Linux
  * uses the route's hop limit. For a multicast group 1 is kept. */
 static uint8_t hop_limit_of(const struct rxe_av *av, const struct gid *dst)
 {

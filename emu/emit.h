@@ -76,7 +76,7 @@ bool rxe_train_take(struct rxe_engine *engine, struct wire_train *train,
 /* Reserves space and writes headers for a packet with payload_len bytes of payload. Sets bth.pad;
  * the caller sets the rest. False: the packet does not fit this train. */
 bool rxe_emit_start(struct rxe_emit *ret, struct wire_train *train, struct wire_packet *packet);
-/* Adds pad and ICRC behind a payload that is complete, and counts the packet. */
+/* Appends pad and ICRC to a complete payload, and counts the packet. */
 void rxe_emit_finish(struct rxe_engine *engine, const struct rxe_emit *emit,
 		     const struct icrc_flow *flow);
 /* Finishes the packet when the access to its payload's memory ended with MR_OK; otherwise takes the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The engine: packets and time in, packets and completions out. Read this comment first.
  *
- * The engine does no I/O. It asks no clock, takes no lock, allocates nothing and never waits. One
+ * The engine does no I/O. It reads no clock, takes no lock, allocates nothing and never waits. One
  * host (host.h) calls it under one lock and passes the time. A turn of the engine has this order:
  *
  *   input     rxe_engine_input()   input.c parses the packet and checks ICRC, P_Key, queue pair and
@@ -112,7 +112,7 @@ struct rxe_engine_cfg {
 	uint32_t local_window;
 	/* RC: a probe is sent after this time without a response; 0: never. */
 	uint32_t probe_ns;
-	/* Place of the slot's last QPN in the order of QPNs: numbering continues behind it. */
+	/* Place of the slot's last QPN in the order of QPNs: numbering continues after it. */
 	uint32_t qpn_last;
 	/* Key of the order of QPNs (see qpn_at() in engine.c); 0: ascending. */
 	uint64_t qpn_key;
@@ -121,8 +121,8 @@ struct rxe_engine_cfg {
 	uint32_t max_frame; /* longest frame that a raw queue pair sends, at most WIRE_MAX_FRAME */
 	/* Belongs to the host, which calls rxe_time_wait_trains_sent(). NULL: no TIME_WAIT. */
 	struct rxe_time_wait_table *time_wait;
-	/* Memory for requests that arrive behind a missing one, RXE_HOLD_PACKETS of them. NULL:
-	 * they are dropped, and after a loss the requester resends everything. */
+	/* Memory for requests that arrive after a missing one, RXE_HOLD_PACKETS of them. NULL: they
+	 * are dropped, and after a loss the requester resends everything. */
 	struct rxe_held *held;
 };
 

@@ -101,9 +101,9 @@ struct rxe_host_ops {
 	bool (*srq_find)(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
 	bool (*srq_take)(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
 	bool (*srq_done)(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
-	/* Both or neither may be NULL: nobody listens. raw_listens: whether this process has flows
-	 * of raw queue pairs. raw_listener: the first slot from one on whose process has some;
-	 * RXE_MAX_SLOTS: none. */
+	/* Both or neither may be NULL: no process listens. raw_listens: whether this process has
+	 * flows of raw queue pairs. raw_listener: the first slot from one on whose process has
+	 * some; RXE_MAX_SLOTS: none. */
 	void (*raw_listens)(void *host, bool yes);
 	uint32_t (*raw_listener)(void *host, uint32_t slot);
 	/* Called only while rxe_engine.completions_asked, for a completion that would be a

@@ -36,10 +36,10 @@ static bool is_this_host(const struct rxe_engine *engine, const struct gid *gid)
 	return false;
 }
 
-/* The link does not know the identification. Where no other machine cuts trains it is 0 or the
+/* The link does not report the identification. Where no other machine cuts trains it is 0 or the
  * packet's index. A port that has kept to that is held to identifications of trains, which others
- * may have cut or merged. For other ports any identification that makes the ICRC right is
- * accepted, at the cost of 16 bits of the ICRC. */
+ * may have cut or merged. For other ports any identification that makes the ICRC right is accepted,
+ * at the cost of 16 bits of the ICRC. */
 static bool icrc_is_good_any(struct rxe_engine *engine, const struct wire_arrival *arrival,
 			     const struct icrc_flow *flow)
 {
@@ -110,7 +110,7 @@ static bool is_for(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 	return false;
 }
 
-/* The peer sends while the QP is still in RTR: COMM_EST tells the program that it can go on to
+/* The peer sends while the QP is still in RTR: COMM_EST reports that the program may go on to
  * RTS. */
 static void raise_established(struct rxe_engine *engine, struct rxe_qp *qp)
 {

@@ -214,8 +214,8 @@ static void bind_it(struct rxe_qp *qp, const struct rxe_mr *window, struct rxe_m
 	set_state(mw, (window->key & ~RXE_MW_TAG) | (bind->rkey & RXE_MW_TAG));
 }
 
-/* Whether nobody can still move bytes by the binding of a type 1 window, which other processes may
- * use, too. A process that is stopped delays the bind no longer than RXE_GRACE_NS. */
+/* Whether no process can still move bytes by the binding of a type 1 window. Other processes may
+ * also use the window. A process that is stopped delays the bind no longer than RXE_GRACE_NS. */
 static bool is_grace_over(struct rxe_engine *engine, const struct rxe_send_wqe *wqe)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;

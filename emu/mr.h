@@ -76,7 +76,7 @@ enum mr_check {
 	MR_BAD_RIGHTS,
 	MR_BAD_RANGE,
 	MR_BAD_QP,   /* a window that another queue pair has bound */
-	MR_FAULT,    /* the memory behind the region is unmapped */
+	MR_FAULT,    /* the memory of the region is unmapped */
 	MR_DEFERRED, /* the memory is not ready: try again */
 };
 

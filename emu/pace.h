@@ -16,7 +16,7 @@
 struct rxe_engine;
 struct rxe_qp;
 
-/* A QP without credits asks again after this time. After RXE_PACE_TIMEOUT_NS it sends without
+/* A QP without credits tries again after this time. After RXE_PACE_TIMEOUT_NS it sends without
  * pacing: its receiver is stopped, and delivery is not guaranteed. */
 #define RXE_PACE_RETRY_NS   100000u
 #define RXE_PACE_TIMEOUT_NS 200000000u
@@ -36,10 +36,10 @@ struct rxe_pace {
 	uint32_t spent;
 };
 
-/* Whether the QP may send to the socket now. If not, the QP will be asked again. */
+/* Whether the QP may send to the socket now. If not, the host tries the QP again. */
 bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pace *pace,
 		    const struct gid *dst, uint32_t dest_qpn);
-/* Whether the QP's rate limit stops it now. Then the QP will be asked again. */
+/* Whether the QP's rate limit stops it now. Then the engine tries the QP again. */
 bool rxe_pace_rate_stops(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Whether one more packet may be sent in this turn. */
 static inline bool rxe_pace_may(const struct rxe_pace *pace)
@@ -51,7 +51,7 @@ void rxe_pace_end(struct rxe_engine *engine, const struct rxe_pace *pace);
 /* The rate limit of a send queue (ibv_modify_qp_rate_limit(3)): a leaky bucket in time. Each packet
  * takes the time that it would take at the rate; the next one may leave when the time taken is at
  * most a burst ahead of the clock. Counts the bytes of packets from BTH to ICRC, of requests only:
- * what answers a peer is not limited. Of raw queue pairs it counts each frame once. */
+ * what answers a peer is not limited. A frame of a raw queue pair counts once. */
 
 #define RXE_RATE_MIN_KBPS 1u
 #define RXE_RATE_MAX_KBPS 100000000u
@@ -70,7 +70,7 @@ struct rxe_rate {
 /* burst_bytes: what may leave at once, at least a packet of packet_bytes; 0: the default. */
 void rxe_rate_set(struct rxe_rate *rate, uint32_t kbps, uint32_t burst_bytes, uint32_t packet_bytes,
 		  uint64_t now_ns);
-/* The others need not be asked: most queues have no limit. */
+/* Guards the other functions: most queues have no limit. */
 static inline bool rxe_rate_is_limited(const struct rxe_rate *rate)
 {
 	return rate->kbps != 0;
@@ -78,7 +78,7 @@ static inline bool rxe_rate_is_limited(const struct rxe_rate *rate)
 
 /* Whether a packet may leave now. If not, resume_ns says when. */
 bool rxe_rate_may_send(struct rxe_rate *rate, uint64_t now_ns);
-/* Whether the queue must wait behind a packet of this length. */
+/* Whether the queue must wait after a packet of this length. */
 bool rxe_rate_stops_behind(const struct rxe_rate *rate, uint32_t bytes, uint64_t now_ns);
 void rxe_rate_sent(struct rxe_rate *rate, uint32_t bytes, uint64_t now_ns);
 

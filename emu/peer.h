@@ -26,7 +26,7 @@ struct rxe_peer {
 	uint32_t in_flight; /* bytes of requests sent and not acknowledged */
 	uint32_t window;    /* most of them, and one packet of each QP */
 	bool known;
-	bool is_local; /* the host knows the credits of its socket */
+	bool is_local; /* the host reports the credits of its socket */
 };
 
 struct rxe_port {

@@ -21,7 +21,7 @@ struct rxe_tag_entry {
 	uint64_t tag, mask; /* takes a message if (message's tag & mask) == tag */
 	uint64_t wr_id;	    /* of the receive completion */
 	uint32_t next;	    /* in its list, or among free entries */
-	uint32_t uses;	    /* counts up with each addition: tells handles apart */
+	uint32_t uses;	    /* counts up with each addition: distinguishes handles */
 	bool is_listed, is_enabled;
 	uint32_t len; /* sum of the SGEs */
 	uint32_t num_sge;

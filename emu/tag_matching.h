@@ -2,7 +2,7 @@
 /* Tag-matching SRQs (ibv_create_srq_ex(3), ibv_post_srq_ops(3); rdma-core's tag_matching.md): SENDs
  * of RC queue pairs that begin with a tag header go to the tagged buffer that matches.
  *
- *   eager        the bytes behind the header are stored there.
+ *   eager        the bytes after the header are stored there.
  *   rendezvous   the header names the sender's memory: the queue pair READs it into the buffer
  *                and then SENDs FIN, a copy of the header. Only a queue pair without a send queue
  *                of its own: the SRQ uses it then.
@@ -24,7 +24,7 @@ struct rxe_qp;
 struct rxe_srq;
 struct wire_packet;
 
-/* Longest rendezvous header; behind TMH and RVH it has bytes for the program. */
+/* Longest rendezvous header; after TMH and RVH it has bytes for the program. */
 #define RXE_TM_RNDV_BYTES 64u
 /* Rendezvous of one queue pair that are under way; others wait (RNR NAK). */
 #define RXE_TM_RNDVS 32u

@@ -210,7 +210,7 @@ static void drop(struct rxe_engine *engine, struct rxe_qp *qp)
 	engine->cfg.counters->rcvd_dropped++;
 }
 
-/* False: the QP failed, or the message is dropped, because nobody can resend it. */
+/* False: the QP failed, or the message is dropped, because UC never resends. */
 static bool store_send(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct wire_packet *packet)
 {

@@ -3,7 +3,7 @@
  *
  * Flows are tried in this order: sniffers, normal flows by priority (0 first) and then by age,
  * default flows. Each sniffer gets the frame. The first normal flow that matches takes it; flows
- * with an equal rule and priority take it, too, each a copy, and no later flow is tried. A flow
+ * with an equal rule and priority also take it, each a copy, and no later flow is tried. A flow
  * that passes on does not end the search. Frames that no normal flow took go to all default flows
  * that want them. A frame does not return to the queue pair that sent it, unless the flow asks for
  * that. */
@@ -27,7 +27,7 @@ struct rxe_qp;
  * struct raw_level. */
 struct raw_match {
 	uint8_t header; /* enum raw_header */
-	uint8_t inner;	/* 1: behind the tunnel's header */
+	uint8_t inner;	/* 1: after the tunnel's header */
 	uint8_t value[RAW_MAX_MATCH_LEN], mask[RAW_MAX_MATCH_LEN];
 };
 
@@ -41,7 +41,7 @@ struct raw_rule {
 uint32_t raw_match_len(enum raw_header header);
 /* Adds a header: value and mask have raw_match_len() bytes. False: the rule has this header
  * already, or one that cannot be beside it at its level (IPv4 and IPv6; TCP, UDP and ESP), or a
- * tunnel is asked for behind a tunnel. */
+ * tunnel would follow a tunnel. */
 bool raw_rule_add(struct raw_rule *rule, enum raw_header header, bool inner, const void *value,
 		  const void *mask);
 bool raw_rule_matches(const struct raw_rule *rule, const struct raw_frame *frame);
@@ -68,7 +68,7 @@ struct rxe_flow {
 	enum rxe_flow_type type;
 	uint16_t priority;
 	bool drops;	 /* takes frames and delivers none */
-	bool passes_on;	 /* lets later flows have the frame, too */
+	bool passes_on;	 /* later flows also get the frame */
 	bool hears_self; /* gets what its own queue pair sends */
 	uint32_t tag;	 /* for the completion */
 	struct rxe_flow_count *counts;
@@ -104,7 +104,7 @@ enum rss_field {
 	RSS_DST_PORT_TCP = 1 << 5,
 	RSS_SRC_PORT_UDP = 1 << 6,
 	RSS_DST_PORT_UDP = 1 << 7,
-	RSS_INNER = 1u << 31, /* of the headers behind the tunnel's */
+	RSS_INNER = 1u << 31, /* hashes the headers after the tunnel's */
 };
 #define RSS_FIELDS 0x800000ffu
 

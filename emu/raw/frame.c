@@ -178,7 +178,7 @@ static uint32_t parse_ipv6(struct raw_level *level, struct rest *rest)
 	return proto == PROTO_FRAGMENT || is_extension(proto) ? PROTO_NONE : proto;
 }
 
-/* Labels up to the bottom of the stack; the first nibble behind them names the payload. */
+/* Labels up to the bottom of the stack; the first nibble after them names the payload. */
 static enum next parse_mpls(struct raw_level *level, struct rest *rest)
 {
 	for (int i = 0; i < MAX_LABELS && rest->len >= 4; i++) {

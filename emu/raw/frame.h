@@ -6,7 +6,7 @@
  *                                     | GRE, or UDP with VXLAN or MPLS | inner Ethernet or IP ...
  *
  * Each header is stored in the layout of its ibv_flow_*_filter, in network order, so that a rule
- * compares bytes. Headers behind a tunnel's are of the inner level. Nothing is read beyond the
+ * compares bytes. Headers after a tunnel's belong to the inner level. Nothing is read beyond the
  * frame; a header that is cut short or malformed counts as payload. */
 #ifndef RXE_EMU_RAW_FRAME_H
 #define RXE_EMU_RAW_FRAME_H
@@ -37,7 +37,7 @@ enum raw_header {
 
 struct raw_eth {
 	uint8_t dst[6], src[6];
-	uint8_t type[2]; /* behind the last VLAN tag */
+	uint8_t type[2]; /* after the last VLAN tag */
 	uint8_t vlan[2]; /* the first tag: priority, CFI, VLAN */
 	uint8_t tagged;	 /* 0xff: vlan is valid */
 };
@@ -53,7 +53,7 @@ static_assert(sizeof(struct raw_ipv4) == 12, "struct ibv_flow_ipv4_ext_filter");
 struct raw_ipv6 {
 	uint8_t src[16], dst[16];
 	uint8_t flow_label[4];
-	uint8_t next_hdr; /* behind the extension headers */
+	uint8_t next_hdr; /* after the extension headers */
 	uint8_t traffic_class, hop_limit;
 };
 static_assert(sizeof(struct raw_ipv6) == 39, "struct ibv_flow_ipv6_filter without its pad");
@@ -100,8 +100,8 @@ static inline bool raw_level_has(const struct raw_level *level, enum raw_header 
 /* False: shorter than an Ethernet header. */
 bool raw_frame_parse(struct raw_frame *ret, const uint8_t *p, size_t len);
 
-/* Checksum offload of raw frames: the IPv4 header and TCP or UDP behind IPv4 or IPv6, of the outer
- * headers. Pure. */
+/* Checksum offload of raw frames: the IPv4 header and TCP or UDP after it or after IPv6, in the
+ * outer headers only. Pure. */
 
 /* Whether an IPv4 packet's header and its TCP or UDP checksum are right (IBV_WC_IP_CSUM_OK). False
  * for all other packets: nothing was checked. */

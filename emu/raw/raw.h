@@ -3,9 +3,9 @@
  *
  * Where the device has an interface of its own, frames travel as they are, in bare trains
  * (net/wire/train.h). Elsewhere the device is a private wire: each frame goes in a packet of our
- * own to every process of the device that has flows (WIRE_RAW in net/wire/opcode.h). Either way
- * every other raw queue pair of the device hears it, and flow.h decides who receives it. Delivery
- * is unreliable: a frame without a receive is counted and dropped.
+ * own to every process of the device that has flows (WIRE_RAW in net/wire/opcode.h). Either way it
+ * reaches every other raw queue pair of the device, and flow.h decides who receives it. Delivery is
+ * unreliable: a frame without a receive is counted and dropped.
  *
  * A work queue (ibv_create_wq(3)) is the receiving half of a raw queue pair alone, in the states
  * RESET, RTR (ready) and ERR. An RSS queue pair has no queues: it delivers to work queues. */

@@ -41,7 +41,7 @@ enum rc_fault {
 	RC_FAULT_QP_RIGHTS,  /* the QP does not allow this operation */
 	RC_FAULT_MISALIGNED, /* the address of an atomic */
 	RC_FAULT_TOO_MANY,   /* more READs and atomics than max_dest_rd_atomic */
-	/* The key, its rights, its range, or the memory behind it. */
+	/* The key, its rights, its range, or the memory that it names. */
 	RC_FAULT_KEY,
 	RC_FAULT_INVALIDATE,  /* the peer may not invalidate this key */
 	RC_FAULT_RECV_SHORT,  /* the message is longer than the receive */

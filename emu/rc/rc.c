@@ -93,8 +93,8 @@ void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_pa
 	set_timer(engine, qp);
 }
 
-/* Responses first. A lone ACK leaves behind the requests of the same train, if there are any: the
- * peer then receives one train instead of two. One place in the train is kept for the ACK. */
+/* Responses first. A lone ACK follows the requests of the same train, if there are any: the peer
+ * then receives one train instead of two. One place in the train is kept for the ACK. */
 static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
 				 struct wire_train *train)
 {

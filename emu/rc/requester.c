@@ -25,7 +25,7 @@
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
-/* Most PSNs without a response: beyond, old and new cannot be told apart (IBTA 9.7.1). */
+/* Most PSNs without a response. With more, an old PSN could be taken for a new one (IBTA 9.7.1). */
 #define MAX_PSNS_OPEN 0x7fffff
 
 /* A train costs a system call on each side, whatever it holds. Behind GATHER_BEHIND packets in
@@ -227,7 +227,7 @@ static void retire_local(struct rxe_engine *engine, struct rxe_qp *qp)
 	}
 }
 
-/* A response to an earlier transmission may come after a rewind: cur must not stay behind una. */
+/* A response to an earlier transmission may come after a rewind: cur must not stay below una. */
 void rc_requester_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
 	struct rc_requester *req = &qp->rc.req;
@@ -304,8 +304,8 @@ static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
 }
 
 /* Executes the local operations at cur. They take effect in the order of the send queue (IBTA
- * 10.8.3.3): behind what was sent before, ahead of what follows; with a fence behind the READs and
- * atomics before. A rewind passes them by. False: one must wait or has failed. */
+ * 10.8.3.3): after what was sent before, ahead of what follows; with a fence, also after all
+ * earlier READs and atomics. A rewind passes them by. False: one must wait or has failed. */
 static bool pass_local(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_requester *req = &qp->rc.req;
@@ -397,7 +397,7 @@ static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint
 			       cost_of(qp, wqe, req->cur_psn, last_psn));
 }
 
-/* Whether the peer's window has no space for another packet behind this one. */
+/* Whether the peer's window has no space for another packet after this one. */
 static bool fills_window(const struct rxe_qp *qp, uint32_t cost)
 {
 	const struct rxe_peer *peer = qp->rc.req.peer;

@@ -103,8 +103,8 @@ static inline bool rc_is_answered(const struct rxe_send_wqe *wqe)
 	return rc_is_read(wqe) || rc_is_atomic(wqe) || rc_is_flush(wqe) || rc_is_atomic_write(wqe);
 }
 
-/* Whether small requests, of which there is at least one, wait for more behind enough packets in
- * flight, whose responses resume the QP. */
+/* Whether small requests, of which there is at least one, wait for more because enough packets are
+ * in flight. Their responses resume the QP. */
 bool rc_requester_gathers(const struct rxe_qp *qp);
 
 /* Whether the next request takes more than one packet. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Responses arrive (IBTA 9.7.5.1, 9.7.5.2). Requests are retired in order. A response acknowledges
- * all requests before it, except those that need their own (rc_is_answered()). A response behind a
+ * all requests before it, except those that need their own (rc_is_answered()). A response after a
  * missing one is an implied NAK (9.7.5.1.2). A response older than the oldest outstanding request,
  * or to a PSN never sent, is a ghost (9.7.5.1.1) and ignored. */
 #include "emu/rc/requester.h"
@@ -265,7 +265,7 @@ static bool store_ahead(struct rxe_engine *engine, struct rxe_qp *qp,
 	       rc_arrived_add(&req->arrived, packet->bth.psn, req->una_psn);
 }
 
-/* A response behind a missing one: the missing ones are requested again, alone. */
+/* A response arrived after a missing one: requests the missing ones again, alone. */
 static void ahead(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	struct rc_requester *req = &qp->rc.req;
@@ -321,7 +321,7 @@ static void acknowledge(struct rxe_engine *engine, struct rxe_qp *qp,
 }
 
 /* Only the resent oldest packet was acknowledged: it, or its response, had been lost, and so had
- * everything behind it. (If the peer lacks another packet, its ACK covers more, and that packet is
+ * everything after it. (If the peer lacks another packet, its ACK covers more, and that packet is
  * the oldest for the next probe.) */
 static bool answers_probe(const struct rc_requester *req, const struct wire_packet *packet)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the requester learns from losses.
  *
- * A rewind resends everything in flight behind a loss, so the loss window keeps in-flight packets
+ * A rewind resends everything in flight after a loss, so the loss window keeps in-flight packets
  * near what the network carries. As in TCP (RFC 5681) the window halves at a loss and grows by a
  * few packets for each acknowledged window. It counts packets, because packets are lost; the bytes
  * that a peer's socket holds are bounded separately and always (peer.h). RNR NAKs and deferred

@@ -2,7 +2,7 @@
 /* What the requester learns from losses. Pure: the requester reports events and asks.
  *
  *   window    how many packets of a QP may be in flight
- *   repair    whether the peer holds what arrives behind a missing packet
+ *   repair    whether the peer holds what arrives after a missing packet
  *   arrived   which responses came while an earlier one is missing */
 #ifndef RXE_EMU_RC_REQUESTER_LOSS_H
 #define RXE_EMU_RC_REQUESTER_LOSS_H
@@ -35,7 +35,7 @@ struct rc_window {
 void rc_window_reset(struct rc_window *window, bool peer_is_local);
 /* in_flight packets are in flight now. */
 void rc_window_sent(struct rc_window *window, uint32_t in_flight);
-/* Of in_flight packets, this many were acknowledged. */
+/* packets: how many of the in_flight packets were acknowledged. */
 void rc_window_acknowledged(struct rc_window *window, uint32_t in_flight, uint32_t packets);
 /* A packet was lost: the requester rewinds. */
 void rc_window_lost(struct rc_window *window);
@@ -45,10 +45,10 @@ static inline bool rc_window_is_open(const struct rc_window *window)
 	return window->packets >= RC_WINDOW_MAX;
 }
 
-/* Decides after a NAK whether to resend the missing packet alone, or everything behind it. A peer
- * that holds what arrives behind a missing packet (responder_hold.h) answers the missing one with a
+/* Decides after a NAK whether to resend the missing packet alone, or everything after it. A peer
+ * that holds what arrives after a missing packet (responder_hold.h) answers the missing one with a
  * response to more. A peer that drops it, as rdma_rxe does, acknowledges just that packet: then
- * everything behind is resent, and after a few such answers at once. */
+ * everything after it is resent, and after a few such answers it is resent at once. */
 
 struct rc_repair {
 	/* A packet was resent alone, and una has not moved since. */
@@ -63,8 +63,8 @@ bool rc_repair_wanted(struct rc_repair *repair);
 void rc_repair_answered(struct rc_repair *repair, uint32_t packets);
 
 /* Responses that arrived while an earlier one is missing: which PSNs they answer, and which of the
- * missing ones were requested again. Their bytes are in the program's memory already, where nobody
- * looks before the completion. */
+ * missing ones were requested again. Their bytes are in the program's memory already, which the
+ * program does not read before the completion. */
 
 /* PSNs from the oldest missing one on that are remembered: a power of two, more than any window
  * holds. */

@@ -39,8 +39,8 @@ static void shrink_window(struct rc_requester *req)
 	req->recover_psn = req->cur_psn;
 }
 
-/* A request that needs its own response is not resent alone: its responses would not tell whether
- * the peer has what is behind. */
+/* A request that needs its own response is not resent alone: its responses would not show whether
+ * the peer has the packets after it. */
 static bool may_repair(const struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	const struct rxe_send_wqe *head = rc_requester_head(qp);
@@ -69,8 +69,8 @@ static void part_requested(struct rc_requester *req, uint32_t last_psn)
 		req->part_psn = psn_add(last_psn, 1);
 }
 
-/* Of a READ it requests one packet: the whole response may be on its way. If its payload is not
- * ready, the ACK timer takes over. */
+/* The probe of a READ requests one packet: the whole response may be on its way. If its payload is
+ * not ready, the ACK timer takes over. */
 static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *qp,
 				     struct wire_train *train)
 {

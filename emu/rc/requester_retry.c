@@ -152,7 +152,7 @@ enum rc_retry_action rc_retry_sequence_nak(struct rc_retry *retry, const struct 
 	return spend(retry, attr);
 }
 
-/* Responses behind the missing one keep arriving after the rewind, with PSNs above the one that
+/* Responses after the missing one keep arriving after the rewind, with PSNs above the one that
  * triggered it. A PSN not above it answers a resent packet, so another response is missing. The
  * same ACK again may answer any duplicate, and would spend the whole budget in one round trip. */
 enum rc_retry_action rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Retransmission (IBTA 9.7.6): when to resend, how often, when to give up. Events come in, actions
- * go out; this module knows no requests. Only progress refills the budgets. Round trips are
- * measured for the time before a probe. */
+ * go out; this module sees no requests. Only progress refills the budgets. Round trips are measured
+ * for the time before a probe. */
 #ifndef RXE_EMU_RC_REQUESTER_RETRY_H
 #define RXE_EMU_RC_REQUESTER_RETRY_H
 

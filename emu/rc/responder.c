@@ -53,7 +53,7 @@ static void count_refused(const struct rxe_qp *qp, const struct wire_packet *pac
 		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_READ, RXE_WC_LOC_ACCESS_ERR, 0);
 }
 
-/* The requester resends everything behind a request that was not ready. The packet may be one of
+/* The requester resends everything after a request that was not ready. The packet may be one of
  * those held. */
 static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		   enum rc_fault fault)
@@ -112,9 +112,9 @@ static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	return true;
 }
 
-/* Executes the requests that were held behind the packet which has just arrived. A requester that
+/* Executes the held requests that follow the packet which has just arrived. A requester that
  * resends may cut a READ into more parts than before. A held READ beyond the READs that the queue
- * pair may have outstanding is therefore dropped, with all that is held behind it. What stays held
+ * pair may have outstanding is therefore dropped, with all held requests after it. What stays held
  * shows the next gap. asked: the packet that arrived asked for a response, so its requester resends
  * one packet and waits for news. A requester that resends everything gets none: its next packets
  * may close the gap. */

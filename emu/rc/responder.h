@@ -24,7 +24,7 @@ enum rc_gap {
 	RC_GAP_NONE,
 	/* A NAK asked for the expected packet: one NAK for each gap (IBTA 9.7.5.2.8). */
 	RC_GAP_NAK_SENT,
-	/* An RNR NAK: packets behind it are dropped until the requester resends. */
+	/* An RNR NAK was sent: later packets are dropped until the requester resends. */
 	RC_GAP_RNR_SENT,
 };
 

@@ -113,7 +113,7 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 
 	if (!rxe_recv_claim(engine, qp))
 		return no_receive(engine, qp);
-	/* Of the first packet, which is not shorter. */
+	/* The first packet is never shorter than its skip. */
 	skip = packet->shape & SHAPE_FIRST ? qp->claim.skip : 0;
 	assert(arrived <= qp->claim.len && skip <= packet->payload_len);
 	if (packet->payload_len - skip > qp->claim.len - arrived)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What the responder keeps. Pure.
  *
- * Requests that arrive behind a missing one are held, and executed in the order of their PSNs once
+ * Requests that arrive after a missing one are held, and executed in the order of their PSNs once
  * the missing one has arrived. Nothing of a held request takes effect before. On the wire only the
  * ACK shows it: it covers more than the packet that was resent. The memory is the host's, one pool
- * for all queue pairs of the engine. Where it is used up, requests behind a missing one are
- * dropped, as by a responder that holds none.
+ * for all queue pairs of the engine. Where it is used up, requests after a missing one are dropped,
+ * as by a responder that holds none.
  *
  * Results of the last atomics, FLUSHes and ATOMIC WRITEs answer their duplicates. */
 #ifndef RXE_EMU_RC_RESPONDER_HOLD_H

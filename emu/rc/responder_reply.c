@@ -476,8 +476,7 @@ enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp 
 	return OUTPUT_TRAIN_FULL;
 }
 
-/* An ACK leaves behind the responses: while one of them pauses, the end of the delay has no
- * effect. */
+/* An ACK follows the responses: while one of them pauses, the end of the delay has no effect. */
 uint64_t rc_reply_next_ns(const struct rc_reply *reply)
 {
 	bool holds = reply->pending == RC_PENDING_ACK && reply->ack_delay_until_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the responder sends: responses to READs and atomics in a ring, then one ACK or NAK behind
+/* What the responder sends: responses to READs and atomics in a ring, then one ACK or NAK after
  * them (IBTA 9.7.5.1: responses are sent in PSN order). One ACK acknowledges all requests that
  * arrived before the output. */
 #ifndef RXE_EMU_RC_RESPONDER_REPLY_H
@@ -59,8 +59,8 @@ enum rc_pending {
 };
 
 struct rc_reply {
-	/* Of answer, free-running from 0, where they return when the ring is empty: its pages are
-	 * touched as far as it was filled. */
+	/* Positions in answer, free-running. They return to 0 when the ring is empty, so only the
+	 * pages that were ever filled are touched. */
 	uint32_t head, tail;
 	uint32_t num_new;     /* responses in the ring to new requests other than FLUSHes */
 	uint32_t num_flushes; /* to new FLUSHes */
@@ -70,7 +70,7 @@ struct rc_reply {
 	enum rc_fault fault;
 	uint32_t nak_psn;
 	bool nak_implies_ack; /* an ACK was pending before the NAK */
-	/* The ACK did not fit behind the requests of a train: it is sent first next time. */
+	/* The ACK did not fit after the requests of a train: it is sent first next time. */
 	bool is_overdue;
 	uint32_t burst; /* bytes sent without a pause */
 	/* End of a pause, or of waiting for memory that is not ready; 0: none. */
@@ -123,7 +123,7 @@ bool rc_reply_is_queued(const struct rc_reply *reply, uint32_t psn);
 /* Sends everything but an ACK that may be piggybacked. */
 enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				   struct wire_train *train);
-/* Whether a pending ACK may leave behind requests in this train. */
+/* Whether a pending ACK may follow the requests in this train. */
 bool rc_reply_ack_may_piggyback(const struct rc_reply *reply, const struct wire_train *train);
 /* Sends the pending ACK unless it is delayed. requests: how many requests precede it in the
  * train. */

@@ -299,7 +299,7 @@ bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *pa
 	if (!is_for(&record, arrival, engine->now_ns) || psn_diff(packet->bth.psn, record.psn) >= 0)
 		return false;
 	answer = ack_of(&record);
-	/* By the path by which the peer asks. */
+	/* The answer takes the path of the request. */
 	answer.src = arrival->dst;
 	answer.dst = arrival->src;
 	if (packet->shape & SHAPE_ANSWERED) {
