@@ -68,7 +68,7 @@ struct link {
 	struct link *below; /* the link that a wrapper is over; NULL for one that reaches others */
 	struct link_stats stats;
 
-	/* Of a link that reaches others. */
+	/* The wait descriptor of a link that reaches others. */
 	int wait_fd;
 	uint16_t max_segs;
 	bool omits_icrc;
@@ -243,8 +243,9 @@ static inline bool link_needs_icrc(const struct link *link)
 	return !link->omits_icrc;
 }
 
-/* Makes all later arrivals of this link complete, or ends that: nobody else can change their bytes,
- * and their ICRCs are filled in. Wrappers that show or change packets need it. 0 or -ENOMEM. */
+/* Makes all later arrivals of this link complete, or ends that: no other process can change their
+ * bytes, and their ICRCs are filled in. Wrappers that show or change packets need it. 0 or
+ * -ENOMEM. */
 static inline int link_complete_arrivals(struct link *link, bool on)
 {
 	return link->ops->complete_arrivals ? link->ops->complete_arrivals(link, on) : 0;

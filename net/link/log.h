@@ -20,7 +20,7 @@ enum link_cause {
 };
 
 struct link_log {
-	void (*write)(void *arg, const char *line); /* NULL: nobody reads the warnings */
+	void (*write)(void *arg, const char *line); /* NULL: warnings are dropped */
 	void *arg;
 	uint32_t causes; /* that were logged; 0 at first */
 };

@@ -11,7 +11,7 @@
 /* A field of a message. Up to 64 bits wide, it is a number in a member of `size` bytes; wider,
  * bytes. */
 struct field {
-	uint16_t byte;	/* behind the MAD header, as the standard counts */
+	uint16_t byte;	/* after the MAD header, as the standard counts */
 	uint8_t bit;	/* in that byte, from its most significant */
 	uint16_t width; /* bits */
 	uint16_t at;	/* of the member in struct cm_msg */
@@ -184,7 +184,7 @@ static const struct layout {
 	const char *name;
 	const struct field *fields;
 	size_t num_fields;
-	uint8_t private_at, private_len; /* bytes behind the MAD header */
+	uint8_t private_at, private_len; /* bytes after the MAD header */
 } layouts[] = {
 	[CM_REQ - CM_REQ]	= { "REQ",	FIELDS(req_fields),	 140, CM_REQ_PRIVATE },
 	[CM_MRA - CM_REQ]	= { "MRA",	FIELDS(mra_fields),	  10, CM_MRA_PRIVATE },

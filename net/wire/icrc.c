@@ -3,7 +3,7 @@
  * rest; fields that routers may change count as ones.
  *
  * A CRC is linear: packets that differ only in the IPv4 identification have CRCs that differ by a
- * linear map of the difference, which depends only on the number of bytes behind it. So whether
+ * linear map of the difference, which depends only on the number of bytes after it. So whether
  * *some* identification explains a CRC is a small system of equations, not a search. */
 #include "net/wire/icrc.h"
 
@@ -15,8 +15,8 @@
 #define PSEUDO_V4    (8u + 20u + 8u + BTH_LEN)
 #define PSEUDO_V6    (8u + 40u + 8u + BTH_LEN)
 #define V4_ID_OFFSET (8u + 4u)
-/* A packet with no more bytes behind its BTH is copied behind its pseudo header: one call of the
- * CRC library in place of two takes 20 ns less. */
+/* A packet with no more bytes after its BTH is copied after its pseudo header: one call of the CRC
+ * library in place of two takes 20 ns less. */
 #define SHORT_REST 192u
 
 static size_t put_v4(uint8_t *p, const struct icrc_flow *flow, uint16_t ip_id, uint32_t udp_len)
@@ -113,7 +113,7 @@ static bool solve_id(uint32_t syndrome, size_t bytes_behind, uint16_t *ret)
 	return true;
 }
 
-/* Bytes behind the identification: rest of the pseudo header, transport headers, payload. */
+/* Bytes after the identification: rest of the pseudo header, transport headers, payload. */
 static size_t bytes_behind_id(size_t len)
 {
 	return PSEUDO_V4 - V4_ID_OFFSET - 2 + len - ICRC_LEN - BTH_LEN;

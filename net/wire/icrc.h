@@ -4,7 +4,7 @@
  *
  * It covers what no router changes: eight bytes of ones in place of InfiniBand's LRH; the IP and
  * UDP headers with TOS, TTL and checksums (IPv6: class, flow label, hop limit) as ones; the BTH
- * with its byte of FECN and BECN as ones; everything behind to the last pad byte. The polynomial
+ * with its byte of FECN and BECN as ones; everything after it to the last pad byte. The polynomial
  * is Ethernet's; the result is sent least significant byte first.
  *
  * It also covers the IPv4 identification, which a UDP socket neither sets nor sees: hence the
@@ -31,8 +31,8 @@ enum ip_id_rule {
 	IP_ID_EXACT, /* ip_id is the packet's identification */
 	/* A peer that keeps the rule: 0, or ip_id (the index in a train). */
 	IP_ID_RULED,
-	/* The same behind other machines, which may have cut and merged trains: any below
-	 * ICRC_TRAIN_IDS. */
+	/* The same for packets that crossed other machines, which may have cut and merged trains:
+	 * any below ICRC_TRAIN_IDS. */
 	IP_ID_TRAIN,
 	/* Last resort: 0, ip_id, or any identification whose syndrome fits. */
 	IP_ID_ANY,
@@ -46,8 +46,8 @@ enum icrc_result {
 };
 
 /* The CRC of len bytes (BTH to pad, without ICRC, at least BTH_LEN), to be stored little-endian
- * behind them. DF counts as set, as every RoCEv2 sender sets it (annex A17.3.1.2). ip_id is
- * ignored for IPv6. */
+ * after them. DF counts as set, as every RoCEv2 sender sets it (annex A17.3.1.2). ip_id is ignored
+ * for IPv6. */
 uint32_t icrc_compute(const struct icrc_flow *flow, uint16_t ip_id, const uint8_t *p, size_t len);
 
 /* Checks a packet of len bytes, ICRC included; too short is bad. The rule selects the

@@ -5,7 +5,8 @@
  *
  * The 40 bytes are built from what the link saw. rdma_rxe passes the bytes that it received; ours
  * differ in the IPv4 identification, where the link does not see it (0), and so in the checksum.
- * The checksum is always right for its header: ibv_init_ah_from_wc tells IPv4 from IPv6 by it. */
+ * The checksum is always right for its header: ibv_init_ah_from_wc distinguishes IPv4 and IPv6 by
+ * it. */
 #ifndef RXE_WIRE_IP_H
 #define RXE_WIRE_IP_H
 

@@ -2,9 +2,9 @@
 /* The table of BTH opcodes: services, shape and name of each (IBTA vol. 1, 9.2.1, table 38; FLUSH
  * and ATOMIC_WRITE: annex A19).
  *
- * RC defines all operations, UC and UD some of them. XRC repeats RC with an XRCETH behind the BTH
- * of its requests (annex A14). RoCE has neither RD nor RESYNC. RoCEv2 adds the congestion
- * notification packet (annex A17.9.3). */
+ * RC defines all operations, UC and UD some of them. XRC repeats RC with an XRCETH after the BTH of
+ * its requests (annex A14). RoCE has neither RD nor RESYNC. RoCEv2 adds the congestion notification
+ * packet (annex A17.9.3). */
 #include "net/wire/opcode.h"
 
 #define FIRST (SHAPE_FIRST)

@@ -211,7 +211,7 @@ static uint32_t headers_len(uint32_t shape)
 	return len;
 }
 
-/* p: the byte behind the BTH. Returns the byte behind the last header. */
+/* p: the byte after the BTH. Returns the byte after the last header. */
 static const uint8_t *headers_parse(struct wire_packet *ret, const uint8_t *p, uint32_t shape)
 {
 	uint32_t left;

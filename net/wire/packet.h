@@ -35,7 +35,7 @@
 #define ICRC_LEN	   4u
 #define WIRE_MAX_HEADERS   (BTH_LEN + XRCETH_LEN + ATOMIC_ETH_LEN)
 #define WIRE_MAX_PAYLOAD   4096u /* the largest path MTU */
-/* WIRE_RAW: an Ethernet header with a tag, and as much behind it. */
+/* WIRE_RAW: an Ethernet header with a tag, and as much after it. */
 #define WIRE_MAX_FRAME	(WIRE_MAX_PAYLOAD + 18u)
 #define WIRE_MAX_PACKET (WIRE_MAX_HEADERS + WIRE_MAX_PAYLOAD + ICRC_LEN)
 #define PSN_MASK	0xffffffu
@@ -45,7 +45,7 @@ struct bth {
 	uint8_t opcode;
 	bool solicited;
 	bool mig_req;
-	uint8_t pad;  /* 0..3 bytes behind the payload */
+	uint8_t pad;  /* 0..3 bytes after the payload */
 	uint8_t tver; /* 0 */
 	uint16_t pkey;
 	bool fecn, becn;
@@ -98,7 +98,7 @@ struct deth {
 	uint32_t src_qpn;
 };
 
-/* shape (from wire_shape(bth.opcode)) tells which members are valid. */
+/* shape (from wire_shape(bth.opcode)) says which members are valid. */
 struct wire_packet {
 	uint32_t shape;
 	struct bth bth;

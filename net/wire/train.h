@@ -59,7 +59,7 @@ struct wire_arrival {
 	const uint8_t *p;
 	uint32_t len;
 	/* The sender can change the bytes at p, and these are a copy of the headers that it cannot
-	 * change. NULL: nobody changes p. */
+	 * change. NULL: no process changes p. */
 	const uint8_t *headers;
 	uint16_t src_port;
 	/* As ip_id_rule says: the packet's identification, or its index in the train. */

@@ -4,7 +4,7 @@
  *
  * The writer never waits: it overwrites what was not read in time. A reader detects this, and the
  * numbers of the packets show how many it lost. A writer that dies during a record leaves bytes
- * behind done, which no reader reads and the slot's next process overwrites.
+ * after done, which no reader reads and the slot's next process overwrites.
  *
  *   writer: busy = 1, time_ns = now, for each record: begun = its end, write it, done = its end;
  *           then busy = 0
@@ -131,7 +131,7 @@ struct capture_reader {
 	uint64_t lost;	 /* packets that were overwritten before they were read */
 };
 
-/* Starts reading behind the last record that is whole. */
+/* Starts reading after the last record that is whole. */
 void capture_reader_open(struct capture_reader *ret, const struct capture_ring *ring,
 			 uint32_t ring_bytes);
 /* Copies new records to a buffer of ring_bytes bytes, aligned to 8. Returns the bytes copied.

@@ -19,7 +19,7 @@ struct tail_packet {
 	uint32_t peer;	  /* the last 4 bytes of the peer's address */
 	uint16_t len;
 	uint8_t sent;
-	/* Packets of the same call behind this one that are not recorded; 255: 255 or more. */
+	/* Packets of the same call after this one that are not recorded; 255: 255 or more. */
 	uint8_t skipped;
 	uint8_t head[TAIL_HEAD];
 };

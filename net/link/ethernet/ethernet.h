@@ -47,7 +47,7 @@ int ethernet_open(struct link **ret, const struct ethernet_cfg *cfg);
 void ethernet_answer(struct link *link, bool answers);
 
 /* Whether a destination can be sent to. solicits: begins to resolve its next hop if need be. 1:
- * yes; 0: a solicitation is under way; -EHOSTUNREACH: nobody answers, or nobody was asked;
+ * yes; 0: a solicitation is under way; -EHOSTUNREACH: no neighbor answers, or none was solicited;
  * -ENETUNREACH: no next hop. */
 int ethernet_neighbor(struct link *link, const struct gid *dst, bool solicits);
 

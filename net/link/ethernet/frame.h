@@ -7,7 +7,7 @@
  * and the right IPv4 header checksum. Parsing accepts frames without VLAN tag, IP options,
  * extension headers or fragmentation, with lengths that agree, DF set (the ICRC covers it) and the
  * right IPv4 header checksum. The UDP checksum is ignored: the local kernel may leave it
- * incomplete, and the ICRC covers more. Bytes behind the IP packet are Ethernet padding. */
+ * incomplete, and the ICRC covers more. Bytes after the IP packet are Ethernet padding. */
 #ifndef RXE_LINK_ETHERNET_FRAME_H
 #define RXE_LINK_ETHERNET_FRAME_H
 

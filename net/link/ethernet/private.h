@@ -81,8 +81,8 @@ int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max);
 
 /* receive.c */
 int ethernet_rx_init(struct ethernet_link *link);
-/* Splits a train that the local kernel has not cut: several packets behind one UDP header. Pure.
- * p, len: what follows the UDP header. gso_size is the packet size from the kernel; 0: unknown, and
+/* Splits a train that the local kernel has not cut: several packets after one UDP header. Pure. p,
+ * len: what follows the UDP header. gso_size is the packet size from the kernel; 0: unknown, and
  * found by the ICRC of the first packet, with at most ETHERNET_SPLIT_TRIES tries. Malformed bytes
  * count as one packet, which the engine counts and drops. */
 struct ethernet_split ethernet_split(const struct icrc_flow *flow, uint16_t ip_id, const uint8_t *p,

@@ -66,7 +66,7 @@ static int attach_filter(int fd)
 }
 
 /* Without the mark (before Linux 5.17 it needs CAP_NET_ADMIN) other processes of this host do not
- * hear this port. */
+ * receive from this port. */
 static int set_options(int fd, uint32_t ifindex)
 {
 	const struct packet_mreq promiscuous = { .mr_ifindex = (int)ifindex,

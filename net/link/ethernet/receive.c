@@ -4,7 +4,7 @@
  *
  * A train that the local kernel has not cut is split here. With PACKET_VNET_HDR (Linux 6.2) the
  * kernel reports the packet size. On older kernels, which refuse UDP trains with EINVAL, the option
- * is turned off, and the code tries the sizes that the first packet's BTH allows and behind which
+ * is turned off, and the code tries the sizes that the first packet's BTH allows and after which
  * another BTH may follow; the ICRC shows the right one. */
 #include <assert.h>
 #include <errno.h>

@@ -23,8 +23,8 @@ struct flight {
 
 /* In these three len includes the ICRC and is at least BTH_LEN + ICRC_LEN. */
 
-/* Flips one bit of the part, selected by dice. In a packet without payload FAULT_PAYLOAD selects
- * the headers. The bits of the BTH that the ICRC does not cover are never selected. */
+/* Flips one bit of the part, selected by a random number. In a packet without payload FAULT_PAYLOAD
+ * selects the headers. The bits of the BTH that the ICRC does not cover are never selected. */
 void fault_flip_bit(uint8_t *p, uint32_t len, enum fault_part part, uint64_t dice);
 
 /* Computes the ICRC again and stores it. */

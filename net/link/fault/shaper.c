@@ -50,7 +50,7 @@ struct fault_shaper {
 	uint8_t scratch[FAULT_PACKET_MAX]; /* copy of an arrival's bytes, to be corrupted */
 };
 
-/* What the shaper knows of a packet. */
+/* What the shaper has read from a packet. */
 struct inspected {
 	struct fault_packet packet;
 	struct fault_qp qp;

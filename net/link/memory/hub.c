@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The server's side of a memory link: files, doorbells, who is there, and who knows whom. */
+/* The server's side of a memory link: files, doorbells, which slots have a process, and which have
+ * exchanged rings. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -64,7 +65,7 @@ int memory_hub_open(struct memory_hub *ret, uint32_t slots, uint64_t cookie)
 	return 0;
 }
 
-/* The slot's process has met nobody, and nobody it. */
+/* Records that no other process has exchanged rings with this slot. */
 static void forget_meetings(struct memory_hub *hub, uint32_t slot)
 {
 	for (uint32_t i = 0; i < MEMORY_SLOTS / 64; i++)
@@ -217,7 +218,7 @@ static bool has_met(const struct memory_hub *hub, uint32_t to, uint32_t from)
 	return atomic_load(&hub->page->met[to][from / 64]) >> from % 64 & 1;
 }
 
-/* Those that wait hear of it, and give the file's memory back. */
+/* Wakes the processes that wait. They give the file's memory back. */
 void memory_hub_detach(struct memory_hub *hub, uint32_t slot)
 {
 	assert(hub->page && slot < hub->slots);

@@ -141,7 +141,7 @@ static int map_own(struct memory_link *link, int fd)
 	return 0;
 }
 
-/* From now on nobody else can write the file. */
+/* From now on no other process can write the file. */
 static int seal(const struct memory_link *link)
 {
 	const int seals = link->hub->is_sealed ? fcntl(link->cfg.file_fd, F_GET_SEALS) : 0;
@@ -167,7 +167,7 @@ static int open_parts(struct memory_link *link)
 	if (rc != 0)
 		return rc;
 	atomic_store(&link->own->num_groups, 0);
-	/* An odd number would be the former process's: nobody waits. */
+	/* An odd number would be the former process's: no thread waits. */
 	atomic_store(&link->own->armed, (atomic_load(&link->own->armed) | 1) + 1);
 	return 0;
 }

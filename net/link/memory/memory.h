@@ -58,8 +58,8 @@ void memory_hub_close(struct memory_hub *hub);
 int memory_hub_attach(struct memory_hub *hub, uint32_t slot);
 /* Nobody takes what is sent to the slot any more. */
 void memory_hub_detach(struct memory_hub *hub, uint32_t slot);
-/* Forgets the file of a slot that is detached, unless somebody will still take what is in it. True:
- * it is forgotten. */
+/* Forgets the file of a slot that is detached, unless another process will still read what is in
+ * it. True: it is forgotten. */
 bool memory_hub_reap(struct memory_hub *hub, uint32_t slot);
 /* The process of slot from asks for the file of slot to: a descriptor, which is the caller's, and
  * the file's epoch. hub: a struct memory_hub.

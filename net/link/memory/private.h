@@ -19,8 +19,8 @@
  *   for each slot: struct memory_slot_page, then the ring to slot 0, to slot 1, ...
  *
  * A file has one writer. Each process of a slot gets a new file from the server, maps it to write,
- * and then seals it: from then on nobody can map or write it except by the mappings that are there,
- * which are the process's and the server's. The server goes on with a slot whose process has
+ * and then seals it: from then on no process can map or write it except by the mappings that are
+ * there, which are the process's and the server's. The server goes on with a slot whose process has
  * exited. All others map the file to read. Where the kernel cannot seal, files stay open to all.
  * Files are sparse: a ring takes memory once it is used. */
 #define MEMORY_MAGIC  0x31676e6972657872ull /* "rxering1" */
@@ -40,7 +40,8 @@ struct memory_hub_page {
 	/* Counts changes of what follows. */
 	_Alignas(64) _Atomic uint32_t generation;
 	_Atomic uint64_t live[MEMORY_SLOTS / 64];
-	/* Of each slot's file; 0: it never had one. A process that takes a slot has a new epoch. */
+	/* The epoch of each slot's file; 0: the slot never had one. A process that takes a slot has
+	 * a new epoch. */
 	_Alignas(64) _Atomic uint32_t epoch[MEMORY_SLOTS];
 	/* By receiver, then sender: the sender has mapped the receiver's file, and may have
 	 * sent. */
@@ -109,7 +110,7 @@ struct memory_peer {
 	/* The ring is full since then, with its head there; 0: it is not. */
 	uint64_t full_since_ns, full_head;
 
-	/* Of the record that was taken last: packets left to return, and the next one. */
+	/* In the record that was taken last: packets left to return, and the next one. */
 	uint32_t segs_left;
 	struct ring_record record;
 	const uint8_t *next;
@@ -180,7 +181,7 @@ void memory_peer_leave(struct memory_link *link, uint32_t slot);
 /* The link is closed. */
 void memory_peers_free(struct memory_link *link);
 
-/* Wakes a slot's process. from_fd: a doorbell, too. */
+/* Wakes a slot's process. from_fd: also a doorbell. */
 void memory_ring_doorbell(const struct memory_hub_page *hub, uint32_t slot, int from_fd);
 
 static inline bool memory_is_live(const struct memory_hub_page *hub, uint32_t slot)

@@ -10,7 +10,7 @@
 
 #define DRAIN_BATCH 16u
 
-/* Whether the slot's process may have sent something that nobody has read. */
+/* Whether the slot's process may have sent something that was not read. */
 static bool has_news(const struct memory_link *link, uint32_t slot)
 {
 	struct memory_peer *peer = link->peer[slot];
@@ -52,7 +52,7 @@ static void rescan(struct memory_link *link)
 	for (uint32_t slot = 0; slot < link->slots; slot++)
 		if (is_scanned(link, slot, &again))
 			link->scanned[link->num_scanned++] = (uint8_t)slot;
-	/* Until all is read of those that have left. */
+	/* Runs until every packet of the exited peers has been read. */
 	link->generation = again ? generation - 1 : generation;
 }
 
@@ -62,7 +62,7 @@ static void release(struct memory_link *link)
 	for (uint32_t i = 0; i < link->num_scanned; i++) {
 		struct memory_peer *peer = link->peer[link->scanned[i]];
 
-		/* The rest of a train is in use until it was returned, too. */
+		/* The rest of a train is also in use until it was returned. */
 		if (!peer || !peer->has_taken || peer->segs_left > 0)
 			continue;
 		ring_release(&peer->in);
@@ -235,7 +235,7 @@ bool memory_wait_begins(struct link *base)
 	struct memory_link *link = (struct memory_link *)base;
 	uint32_t armed;
 
-	/* A doorbell that nobody has answered would end the wait at once. */
+	/* An unanswered doorbell would end the wait at once. */
 	woken(link);
 	release(link);
 	armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
@@ -258,7 +258,7 @@ int memory_receive(struct link *base, struct wire_arrival *ret, size_t max)
 	woken(link);
 	rescan(link);
 	max = max < MEMORY_BATCH ? max : MEMORY_BATCH;
-	/* Each call begins at the slot behind, so that none waits for the others. */
+	/* Each call begins one slot later than the last, so that no slot waits for the others. */
 	for (uint32_t i = 0; i < link->num_scanned && n < max; i++) {
 		const uint32_t at = (link->first_scanned + i) % link->num_scanned;
 

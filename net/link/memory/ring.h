@@ -4,9 +4,9 @@
  *
  *   record: struct ring_record, the train's bytes, padding up to RING_ALIGN
  *
- * Positions count bytes since the ring was made, and never fall. The producer writes a record
- * behind tail, then advances tail; the consumer reads records in front of tail, then advances head.
- * A producer that dies before it advances tail has written nothing; the next one starts at tail. A
+ * Positions count bytes since the ring was made, and never fall. The producer writes a record after
+ * tail, then advances tail; the consumer reads records in front of tail, then advances head. A
+ * producer that dies before it advances tail has written nothing; the next one starts at tail. A
  * consumer that dies before it advances head has read nothing; the next one starts at head.
  *
  * The consumer copies a record's head before it checks the copy, and uses only the copy. It skips
@@ -42,7 +42,7 @@ static_assert(sizeof(struct ring_record) == RING_ALIGN, "shared memory layout");
 static_assert(2 * (sizeof(struct ring_record) + TRAIN_MAX_BYTES + RING_ALIGN) <= RING_BYTES,
 	      "a train fits beside another");
 
-/* data is mapped twice, the second time behind the first, so that no record is cut at the end. */
+/* data is mapped twice, the second time after the first, so that no record is cut at the end. */
 struct ring_producer {
 	uint8_t *data;
 	_Atomic uint64_t *tail;

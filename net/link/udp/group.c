@@ -4,8 +4,8 @@
  *
  * The device server opens the group and hands socket number slot to a process. For each packet the
  * kernel runs one classic BPF program (guard.c), which returns the number of a socket: the top 8
- * bits of the destination QPN, or 0 for runts and for numbers past the group. The socket behind the
- * slots is the sink, whose filter drops every packet: no process spends time on them.
+ * bits of the destination QPN, or 0 for runts and for numbers past the group. The socket after
+ * those of the slots is the sink, whose filter drops every packet: no process spends time on them.
  *
  * No socket is closed while the group is in use (the last one would take its number), connected or
  * shut down (steering would stop for good). */

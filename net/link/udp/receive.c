@@ -24,7 +24,7 @@
 /* Every Nth call reads the sockets of multicast groups first, so unicast traffic cannot starve
  * them. */
 #define GROUPS_FIRST_EVERY 8u
-/* Of a cached result of udp_is_local. */
+/* How often a cached result of udp_is_local is used. */
 #define PEER_USES (1u << 18)
 
 void udp_rx_init(struct udp_link *link)
