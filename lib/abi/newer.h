@@ -99,14 +99,14 @@ enum ibv_selectivity_level {
 #define IBV_ODP_SUPPORT_FLUSH	     (1 << 6)
 #define IBV_ODP_SUPPORT_ATOMIC_WRITE (1 << 7)
 #endif
-/* Of device_cap_flags_ex. */
+/* Bits of device_cap_flags_ex. */
 #ifndef RXE_DM_HAVE_DEVICE_FLUSH
 #define IB_UVERBS_DEVICE_FLUSH_GLOBAL	  (1ull << 38)
 #define IB_UVERBS_DEVICE_FLUSH_PERSISTENT (1ull << 39)
 #define IB_UVERBS_DEVICE_ATOMIC_WRITE	  (1ull << 40)
 #endif
 
-/* A newer verbs.h declares these, too. */
+/* A newer verbs.h also declares these. */
 int ibv_get_device_index(struct ibv_device *device);
 struct ibv_context *ibv_import_device(int cmd_fd);
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle);

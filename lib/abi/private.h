@@ -14,7 +14,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 		       unsigned int *type);
 const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 
-/* One byte that nobody reads: provider libraries test its address only. */
+/* Provider libraries test the address of this byte and never read the byte. */
 extern char verbs_allow_disassociate_destroy;
 #pragma GCC visibility pop
 

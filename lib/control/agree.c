@@ -56,7 +56,7 @@ static void compare_arena(struct compared *ret, const struct ctl_settings *wish,
 	snprintf(ret->has, sizeof(ret->has), "%" PRIu64 "K", device->arena_bytes >> 10);
 }
 
-/* The device knows the last part of a path. */
+/* The device has the last part of the profile's path. */
 static void compare_profile(struct compared *ret, const struct ctl_settings *wish,
 			    const struct ctl_device *device)
 {

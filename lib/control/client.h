@@ -32,7 +32,7 @@ struct ctl_attachment {
 	struct ctl_client *client;
 	uint32_t slot;
 	int rx_fd; /* the slot's socket; of a UDP link: connect() and shutdown() are forbidden */
-	/* On an interface: the packet socket to send frames by. Of a memory link: the slot's rings.
+	/* On an interface: the packet socket to send frames by. On a memory link: the slot's rings.
 	 * Else -1. */
 	int tx_fd;
 	int hub_fd;   /* of a memory link: the hub's page; else -1 */
@@ -44,8 +44,8 @@ struct ctl_attachment {
 
 /* Not for programs: a capture begins (with the descriptor of its rings), or the last one ends. */
 #define CTL_EVENT_CAPTURE 0x10000u
-/* Of an XRC target, whose number is in port. With an enum ibv_event_type, or alone: no handle of it
- * is left, and the process that has it ends it. */
+/* An event of an XRC target, whose number is in port. With an enum ibv_event_type, or alone: no
+ * handle of it is left, and the process that has it ends it. */
 #define CTL_EVENT_QP 0x20000u
 /* From the process that has the XRC target: it ends although others have it open. */
 #define CTL_EVENT_QP_ENDED 0x40000u
@@ -69,9 +69,9 @@ int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t m
  * the last ctl_detach() gives it back. */
 int ctl_attach(struct ctl_client *client, uint32_t device, struct ctl_attachment *ret);
 void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachment *attachment);
-/* Of a memory link: a descriptor of another slot's rings, to read, which the caller closes.
- * *ret_epoch: of the slot's process. -ENOENT, -EAGAIN: it has none, or none yet. -EBUSY: another
- * thread is in a call, which may wait until this one's turn of the engine has ended. */
+/* On a memory link: returns a descriptor of another slot's rings, to read, which the caller closes.
+ * *ret_epoch: the epoch of the slot's process. -ENOENT, -EAGAIN: it has none, or none yet. -EBUSY:
+ * another thread is in a call, which may wait until this one's turn of the engine has ended. */
 int ctl_meet(struct ctl_client *client, uint32_t device, uint32_t slot, uint32_t *ret_epoch);
 int ctl_open(struct ctl_client *client, uint32_t device, struct ctl_context *ret);
 /* Ends this process's use of a context, which the last user frees; closes context->cmd_fd. */

@@ -3,8 +3,8 @@
  * server sends back. A request is a message of the control connection (protocol.h) with op CTL_CM.
  *
  * Ids and channels belong to the connection and end with it. The server then sends a DREQ or a REJ
- * for each id, so that peers hear of it at once. A child of fork() has a connection of its own, and
- * with it no ids.
+ * for each id, so that peers learn of it at once. A child of fork() has a connection of its own,
+ * and with it no ids.
  *
  * An event channel is one end of a socketpair(AF_UNIX, SOCK_SEQPACKET) that the library makes; the
  * server gets the other end. The server sends one struct ctl_cm_event per event, in order, and
@@ -244,8 +244,8 @@ struct ctl_cm_event {
 	/* ADDR_RESOLVED, ROUTE_RESOLVED, CONNECT_RESPONSE, ESTABLISHED: of the id; CONNECT_REQUEST:
 	 * of the new id. */
 	struct ctl_cm_addr addr;
-	/* In the same events: of all transitions of a connection's QP that the id is ready for. No
-	 * field belongs to two of them. mask 0: CTL_CM_INIT_QP_ATTR tells. */
+	/* In the same events: the attributes of all transitions of a connection's QP that the id is
+	 * ready for. No field belongs to two of them. mask 0: CTL_CM_INIT_QP_ATTR returns them. */
 	struct ctl_cm_qp_attr attr;
 };
 static_assert(sizeof(struct ctl_cm_event) == 568, "wire layout");

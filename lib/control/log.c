@@ -73,7 +73,7 @@ static void write_line(const char *line, size_t len)
 	const int fd = atomic_load(&log_fd);
 
 	if (write(descriptor_is_kept(fd) ? fd : STDERR_FILENO, line, len) < 0)
-		return; /* nobody is left to be told */
+		return; /* no output is left to report to */
 }
 
 void ctl_log(enum ctl_log_level level, const char *format, ...)

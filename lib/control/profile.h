@@ -43,7 +43,7 @@ struct ctl_profile {
 
 enum ctl_key_kind {
 	CTL_KEY_NUMBER, /* uint32_t */
-	CTL_KEY_SIZE,	/* uint64_t, in bytes; the file may write K, M, G or T behind it */
+	CTL_KEY_SIZE,	/* uint64_t, in bytes; the file may write K, M, G or T after it */
 	CTL_KEY_WORD,	/* uint32_t, one of words */
 	CTL_KEY_TEXT,	/* char[CTL_PROFILE_TEXT] */
 };
@@ -71,7 +71,7 @@ const char *ctl_key_value(const struct ctl_key *key, const struct ctl_profile *p
 #define CTL_KEY_EXPECTS 96
 const char *ctl_key_expects(const struct ctl_key *key, char ret[static CTL_KEY_EXPECTS]);
 
-/* Parses a whole text as a number from min to max. suffixes: K, M, G or T may stand behind it. */
+/* Parses a whole text as a number from min to max. suffixes: K, M, G or T may follow it. */
 bool ctl_parse_number(const char *text, int base, bool suffixes, uint64_t min, uint64_t max,
 		      uint64_t *ret);
 

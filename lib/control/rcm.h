@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers of librdmacm's public interface (rdma/rdma_cma.h), under names of ours: the device server
- * is built where that header is not installed, too. tests/unit/rdma_id_bind.c compares them. */
+ * is also built where that header is not installed. tests/unit/rdma_id_bind.c compares them. */
 #ifndef RXE_CONTROL_RCM_H
 #define RXE_CONTROL_RCM_H
 

@@ -3,7 +3,7 @@
  * process that has an XRC target to modify it.
  *
  * This is the only part of the shared memory that all processes map writable, so the bits of those
- * that listen on the private wire (emu/raw/raw.h) are here, too. The owner trusts nothing in it,
+ * that listen on the private wire (emu/raw/raw.h) are also here. The owner trusts nothing in it,
  * and looks the key up itself. Each process has at most one request in flight, in the mailbox of
  * its slot. The sender fills the mailbox, sets its state to SENT, sets its own bit in the owner's
  * pending words, and sends a datagram to the owner's doorbell socket, whose name is in the owner's

@@ -25,7 +25,7 @@ static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *re
 	return true;
 }
 
-/* Copies a list's word, and moves to the comma behind it or to the end. False: it is too long. */
+/* Copies a list's word, and moves to the comma after it or to the end. False: it is too long. */
 static bool take_word(const char **at, char *ret, size_t size)
 {
 	const size_t len = strcspn(*at, ",");

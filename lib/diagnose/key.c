@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Keys: every process can read the device's table of memory regions and windows, and the bindings
- * of windows, in shared memory. Of a bind or an invalidation that failed, the first rule of
- * emu/mr.c that is broken. */
+ * of windows, in shared memory. For a bind or an invalidation that failed, this file names the
+ * first rule of emu/mr.c that it broke. */
 #include <inttypes.h>
 
 #include "emu/mr.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What shared memory tells of the peer and of the way to it: the peer's queue pair and process, if
+/* What shared memory shows of the peer and of the path to it: the peer's queue pair and process, if
  * they are on this device, the fault rules that fired at either end, the port. */
 #include <string.h>
 
@@ -60,8 +60,8 @@ static bool fired(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t p
 	return is_for(rule, peer_qpn, FAULT_NO_INDEX, qp->qpn) && fired_at_peer(d, qp, place);
 }
 
-/* The number of the first rule from this place on that may be a cause, and the place behind it.
- * 0: no more. */
+/* The number of the first rule from this place on that may be a cause, and the place after it. 0:
+ * no more. */
 static uint32_t next_rule(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t *place,
 			  struct inject_rule *ret)
 {

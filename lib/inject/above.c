@@ -12,7 +12,7 @@
 #define ERRNO_MAX 4095
 #define PREFIX	  "IBV_WC_"
 
-/* Kinds of events that fault_fires_at() tells apart. */
+/* Kinds of events that fault_fires_at() distinguishes. */
 #define KIND_COMPLETION 0x10000u
 #define KIND_VERB	0x20000u
 #define KIND_MESSAGE	0x30000u

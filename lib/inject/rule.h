@@ -25,11 +25,11 @@
 enum inject_action {
 	INJECT_COMPLETION = FAULT_ACTIONS, /* one completion ends in error */
 	INJECT_VERB,			   /* a call fails */
-	/* Of the device: its server carries them out. */
+	/* Rules of the device: its server carries them out. */
 	INJECT_PORT_DOWN,
 	INJECT_GID_CHANGE,
 	INJECT_DEVICE_FATAL,
-	/* Messages of the connection manager: the server, too. */
+	/* Messages of the connection manager: the server also carries these out. */
 	INJECT_CM_DROP,
 	INJECT_CM_DUPLICATE,
 	INJECT_CM_DELAY,

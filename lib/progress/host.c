@@ -216,9 +216,9 @@ static const struct rxe_host_ops host_ops = {
 	.raw_listener = host_raw_listener,
 };
 
-/* A delayed ACK leaves behind the next request. The peer's engine gets the ACK first where both
- * arrive in one train. As single packets the request may be received alone: the peer's program
- * would see an answer before the completion of what it answers. */
+/* A delayed ACK follows the next request. The peer's engine gets the ACK first where both arrive in
+ * one train. As single packets the request may be received alone: the peer's program would see an
+ * answer before the completion of what it answers. */
 static uint32_t ack_delay_ns(const struct ctl_device *device)
 {
 	return device->link != CTL_LINK_ETHERNET && device->trains ? SCHEDULE_ACK_HOLD_NS : 0;

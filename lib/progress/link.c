@@ -139,7 +139,7 @@ static void metered_arrived(void *arg, const struct wire_arrival *arrivals, size
 	if (link->phy->stats.bad_frames != link->reported.bad_frames)
 		report(&link->reported.bad_frames, link->phy->stats.bad_frames,
 		       &slot_of(link)->lost.link_bad_frames);
-	/* Of packets that the fault link held back and sent meanwhile. */
+	/* Errors of packets that the fault link held back and sent meanwhile. */
 	report_send_errors(link);
 	link->is_dry = n == 0;
 	if (n > 0)

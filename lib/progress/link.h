@@ -28,7 +28,7 @@ struct device_link {
 	struct link *phy;
 	/* The last packets; NULL: the user does not want them. */
 	struct tail *tail;
-	/* Of raw queue pairs on an interface; NULL: none was created yet. */
+	/* The port of raw queue pairs on an interface; NULL: none was created yet. */
 	struct raw_port *raw_port;
 	/* NULL: no capture is under way. */
 	struct recorder *recorder;
@@ -74,7 +74,7 @@ int device_link_receive(struct device_link *link, struct wire_arrival *ret, size
  * engine go out by it, and its frames go to the engine. They pass neither fault rules nor
  * captures. */
 
-/* Opens the port unless it is open; the link's wait descriptor then tells of its frames, too. 0,
+/* Opens the port unless it is open; the link's wait descriptor then also reports its frames. 0,
  * -EPERM or another negative errno. */
 int device_link_open_raw(struct device_link *link);
 /* False: the port takes the train later. */

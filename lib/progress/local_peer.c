@@ -92,7 +92,7 @@ static void look_for_lost(struct arrivals *a, bool is_empty, uint64_t now_ns)
 {
 	const int32_t missing = (int32_t)(a->announced - a->taken);
 
-	/* Negative: somebody announced nothing, retracted some, or has exited. */
+	/* Negative: a sender announced nothing, retracted some, or has exited. */
 	if (is_empty && missing < 0)
 		a->taken = a->announced;
 	if (missing <= 0)

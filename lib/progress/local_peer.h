@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the processes of one device tell each other about their sockets in the slots of the shared
- * memory: datagrams on the way, and how full a socket is. Both are hints. Never waits. Called by
- * the engine and by lib/progress. */
+/* What the processes of one device publish to each other about their sockets in the slots of the
+ * shared memory: datagrams on the way, and how full a socket is. Both are hints. Never waits.
+ * Called by the engine and by lib/progress. */
 #ifndef RXE_PROGRESS_LOCAL_PEER_H
 #define RXE_PROGRESS_LOCAL_PEER_H
 
@@ -27,7 +27,7 @@ struct progress;
  *
  * Senders that announce nothing (other hosts, other instances, the server, multicast) are found by
  * time: the socket is read at least every ARRIVALS_LOOK_NS, and at every call for a while after it
- * held what nobody had announced. Of the UDP link only.
+ * held a datagram that no process had announced. Used by the UDP link only.
  *
  * Under the engine lock, except is_readable. */
 struct arrivals {

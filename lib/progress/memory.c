@@ -40,9 +40,9 @@
  * fault. */
 #define MAY_FAULT __attribute__((no_sanitize("thread")))
 
-/* Of the thread sanitizer's runtime, if the program has it. It sees the library's memcpy() and not
- * the atomics that order it, so it would report races that are none; those of adapters it does not
- * see at all. */
+/* Functions of the thread sanitizer's runtime, if the program has it. The runtime sees the
+ * library's memcpy() and not the atomics that order it, so it would report races that are none;
+ * those of adapters it does not see at all. */
 __attribute__((weak)) void AnnotateIgnoreWritesBegin(const char *file, int line);
 __attribute__((weak)) void AnnotateIgnoreWritesEnd(const char *file, int line);
 
@@ -58,7 +58,7 @@ static __thread struct recovery *volatile recovery __attribute__((tls_model("ini
 
 #define CHECK_NS 1000000u
 
-/* Of one mincore(2). */
+/* Pages that one mincore(2) reports. */
 #define PAGES_AT_ONCE 4096u
 
 /* The thread handles faults until memory_turn_ends(), and then blocks again what it had blocked. */

@@ -16,7 +16,7 @@
 void memory_guard(void);
 /* The calling thread is about to run the engine at this time (CLOCK_MONOTONIC): accesses up to
  * memory_turn_ends() may trust what was checked less than a millisecond ago. An access outside such
- * a turn checks by itself, and is followed by memory_turn_ends(), too. */
+ * a turn checks by itself, and is also followed by memory_turn_ends(). */
 void memory_turn_begins(uint64_t now_ns);
 /* The calling thread has finished its accesses for now: its signal mask is restored. */
 void memory_turn_ends(void);

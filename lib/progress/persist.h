@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Jobs at a time. An older result that nobody has asked for is forgotten. */
+/* Jobs at a time. An older result that was never requested is forgotten. */
 #define PERSIST_JOBS 64
 
 enum persist_state {

@@ -57,7 +57,7 @@ static void carry_out(struct progress *progress, struct schedule_decision decisi
 	assert(false && "a decision for the background thread");
 }
 
-/* Small requests that wait for more behind packets in flight leave nothing to do. */
+/* Small requests that wait for more while packets are in flight leave nothing to do. */
 static bool has_output(const struct progress *progress)
 {
 	return progress->tx_count > 0 || !rxe_engine_is_settled(progress->engine);

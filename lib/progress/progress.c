@@ -96,7 +96,7 @@ int progress_start(struct progress *progress)
 	progress->arrivals = (struct arrivals){ 0 };
 	progress->all_fd = progress->events_fd = -1;
 	remote_open(progress);
-	/* A capture that is under way gets the first packet, too. */
+	/* A capture that is under way also gets the first packet. */
 	(void)progress->owner->server_event_ready(progress);
 	progress_suspect_descriptors(progress);
 	atomic_store(&progress->is_missing_descriptors, false);

@@ -43,7 +43,7 @@ struct rxe_qp;
 /* What progress reports to its owner, which holds the objects of programs. Under the engine lock,
  * except server_event_ready. */
 struct progress_owner {
-	/* An armed completion queue has a completion that its program asked to hear of. */
+	/* An armed completion queue has a completion for which its program requested an event. */
 	void (*cq_notified)(struct progress *progress, struct rxe_cq *cq);
 	void (*event_raised)(struct progress *progress, const struct rxe_event *event);
 	/* A queue pair entered an error state by itself. */
@@ -75,18 +75,19 @@ struct progress {
 	struct wire_train tx[PROGRESS_TRAINS];
 	uint32_t tx_slot[PROGRESS_TRAINS]; /* whose socket each is for */
 	uint32_t tx_first, tx_count;
-	/* For requests behind a missing one. The kernel gives pages as losses need them. */
+	/* Holds requests that arrived after a missing one. The kernel gives pages as losses need
+	 * them. */
 	struct rxe_held *held;
 	/* Consecutive receives that found packets. */
 	uint32_t receives_found;
 	/* When the next turn checks whether the program closed descriptors of the device. */
 	uint64_t check_ns;
 	uint32_t random_state;
-	/* The generation of the device's table that the engine's GIDs are of. */
+	/* The generation of the GID table that the engine has. */
 	uint32_t gids_at;
 	struct credits credits;
 	struct arrivals arrivals;
-	/* Of windows that this process closes. */
+	/* The grace period of windows that this process closes. */
 	struct grace grace;
 	struct remote_requests remote_requests;
 	struct persist persist;
@@ -95,7 +96,7 @@ struct progress {
 
 	/* The program closed descriptors of the device, as daemons do, and may have opened others
 	 * with the same numbers. The device is dead: its link carries nothing more, the background
-	 * thread ends, and the owner hears of it. */
+	 * thread ends, and the owner is notified. */
 	_Atomic bool is_missing_descriptors;
 
 	/* The background thread, and what it waits on. */
@@ -145,7 +146,7 @@ static inline bool progress_is_locked(struct progress *progress)
 	return false;
 }
 
-/* Under the lock. now_ns was read under the lock, too: the engine's time never goes back. */
+/* Under the lock. now_ns was also read under the lock: the engine's time never goes back. */
 
 /* When the engine has something to do although no packet arrives. */
 struct schedule_timers progress_timers(const struct progress *progress);

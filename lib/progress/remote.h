@@ -20,7 +20,7 @@ struct rxe_srq;
 
 /* State towards the process of another slot. The engine lock protects it. */
 struct remote_peer {
-	/* Of the process that this describes. */
+	/* The epoch of the process that this describes. */
 	uint32_t epoch;
 	/* A test has shown whether the kernel permits copies; it does not. */
 	bool checked;
@@ -39,7 +39,7 @@ struct remote_peer {
 struct remote_requests {
 	/* Readable after a doorbell; -1: none. */
 	int doorbell_fd;
-	/* Of the last request. */
+	/* The number of the last request. */
 	uint64_t number;
 	/* RXE_DM_NO_VM=1: as if the kernel refused every copy. */
 	bool no_vm;

@@ -5,9 +5,9 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* Of a poller: a yield that returns sooner shows that no other thread wanted the processor, and
- * there is no other for a while, which doubles each time; one that lasts longer, that others had
- * their time slices. */
+/* Limits of a poller's yield. A yield that returns sooner shows that no other thread wanted the
+ * processor: the next yield comes after a while, which doubles each time. A yield that lasts longer
+ * shows that others had their time slices. */
 #define YIELD_QUIET_NS	   2000u
 #define QUIET_MIN_NS	   3000u
 #define QUIET_MAX_NS	   48000u
@@ -18,7 +18,7 @@
 #define SLEEP_MIN_NS 50000u
 #define SLEEP_MAX_NS 250000u
 
-/* Of the background thread: it serves on for LINGER_NS after the last packet. */
+/* The background thread serves on for LINGER_NS after the last packet. */
 #define LINGER_NS 50000u
 /* A poller is near for this long after a poll. A program that has neither polled nor posted for the
  * longer time does something else. */

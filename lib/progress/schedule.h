@@ -57,8 +57,8 @@
  * kernel brings it back.
  *
  * Timers. The background thread serves the engine's deadlines. A deadline within 20 us is a delayed
- * ACK that waits for a request to ride behind. It does not wake the thread: a poller sees to it,
- * and while ACKs are held the thread runs the engine every millisecond.
+ * ACK that waits to follow a request. It does not wake the thread: a poller sends it, and while
+ * ACKs are held the thread runs the engine every millisecond.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
  * when both do. Beside a busy third program an unconditional yield costs up to 2 ms. A background
@@ -153,7 +153,7 @@ struct schedule {
 	_Atomic bool stepping_back;
 	_Atomic bool stopping;
 
-	/* Of the background thread alone. */
+	/* State of the background thread alone. */
 	enum schedule_state state;
 	/* What background_due_ns was when the last wait ended. */
 	uint64_t due_ns;
@@ -182,7 +182,7 @@ void schedule_posted(struct schedule *s, uint64_t now_ns, int cpu);
 struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_t now_ns);
 /* A thread polled an empty completion queue and is about to run the engine. */
 void schedule_polled(struct schedule *s, uint64_t now_ns, int cpu);
-/* That thread received packets: WAKE_BACKGROUND or NOTHING. */
+/* Reports that the thread received packets. Returns WAKE_BACKGROUND or NOTHING. */
 struct schedule_decision schedule_packet_arrived(struct schedule *s);
 /* Time of the last post or poll. */
 uint64_t schedule_active_at_ns(struct schedule *s);

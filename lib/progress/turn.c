@@ -262,8 +262,8 @@ static void input(struct rxe_engine *engine, const struct wire_arrival *arrivals
 			rxe_engine_input(engine, &arrivals[i], now_ns);
 }
 
-/* The time of what arrived is that behind the link's call: a peer on this machine may have sent it
- * since the turn began, and has the same clock. *now_ns follows. */
+/* Arrivals get the time after the link's call: a peer on this machine may have sent it since the
+ * turn began, and has the same clock. *now_ns follows. */
 static bool receive(struct progress *progress, uint64_t *now_ns)
 {
 	struct wire_arrival arrivals[ARRIVALS];

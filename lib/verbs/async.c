@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Asynchronous events: queued by owner.c, read and acknowledged by programs.
  *
- * async_fd is an eventfd semaphore with one count per event in the queue; a program may poll it
- * and set it O_NONBLOCK. An event that is dropped because its object is destroyed can leave a
- * count behind: the reader then finds an empty queue and waits again. */
+ * async_fd is an eventfd semaphore with one count per event in the queue; a program may poll it and
+ * set it O_NONBLOCK. An event that is dropped because its object is destroyed can leave a count in
+ * it: the reader then finds an empty queue and waits again. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

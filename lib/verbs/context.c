@@ -246,8 +246,8 @@ static int destroy(const struct verbs_context *ops, void *object, enum vb_kind k
 }
 
 /* Destroys the objects that a program left on a context that it closes. The kernel frees them with
- * the context. Here, too: else the engine, which other contexts of the process share, would answer
- * for queue pairs whose memory the program is about to free. */
+ * the context. This function does so as well: else the engine, which other contexts of the process
+ * share, would answer for queue pairs whose memory the program is about to free. */
 static void destroy_objects(struct ibv_context *context)
 {
 	void *object;

@@ -180,7 +180,7 @@ static uint8_t read_zero(struct ibv_cq_ex *ex)
 	return 0;
 }
 
-/* Of receives; a send's entry has another value there. */
+/* The flow tag of a receive; a send's entry has another value there. */
 static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 {
 	return of(ex)->current.opcode == RXE_WC_RECV ? of(ex)->current.flow_tag : 0;

@@ -28,7 +28,8 @@ struct vb_qp;
 
 struct vb_device {
 	struct ibv_device base;
-	/* Stock providers look here for their operations, and find a table that is nobody's. */
+	/* Stock providers look here for their operations, and find a table that belongs to no
+	 * provider. */
 	const void *foreign;
 	struct ctl_client *client;
 	struct ctl_device info;
@@ -65,7 +66,7 @@ static inline struct ctl_slot *vb_slot(const struct vb_device *dev)
 	return &dev->attachment.shared->slot[dev->attachment.slot];
 }
 
-/* The device behind a program's pointer, or NULL: not one of this library. */
+/* The device of a program's pointer, or NULL: not a device of this library. */
 struct vb_device *vb_device_of(const struct ibv_device *device);
 /* The connection to the server, for a context that is imported; connects unless there is a
  * connection. 0 or a negative errno. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Changes a memory region (ibv_rereg_mr(3)), and makes pages of on-demand regions present before
- * they are accessed (ibv_advise_mr(3)). The engine has no page tables of its own, so what the CPU
- * has present the device has, too. */
+ * they are accessed (ibv_advise_mr(3)). The engine has no page tables of its own, so pages that are
+ * present for the CPU are also present for the device. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>

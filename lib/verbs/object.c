@@ -206,7 +206,7 @@ void vb_object_use(const void *object)
 	pthread_mutex_unlock(&lock);
 }
 
-/* An object that its context has left behind is in no table. */
+/* An object that outlived its context is in no table. */
 void vb_object_unuse(const void *object)
 {
 	struct entry *e;

@@ -5,7 +5,7 @@
  * down:
  *
  *   context.c             opens, imports and closes a device; destroys what a program left on it
- *   device.c owner.c      the list of devices; what engine and device server tell
+ *   device.c owner.c      the list of devices; what engine and device server report
  *   qp.c cq.c mr.c dm.c   the objects, and about fifteen more
  *   qp_queues.c post.c    the data path: queues, posted requests (wr.c: one call for each part of
  *   wr.c cq_poll.c        a request), completions

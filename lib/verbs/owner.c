@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What engine and device server tell the objects (struct progress_owner): completions of armed CQs,
- * events, failures of queue pairs, the end of the server. */
+/* What engine and device server report to the objects (struct progress_owner): completions of armed
+ * CQs, events, failures of queue pairs, the end of the server. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>

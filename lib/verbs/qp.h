@@ -72,7 +72,7 @@ void vb_qp_forget_completions(struct vb_qp *qp);
 
 /* qp.c: a context is about to close; ends a target that lived on (VB_KIND_TARGET). */
 void vb_qp_abandon_target(struct vb_qp *qp);
-/* qp.c: the server tells that no process has this target open any more. */
+/* qp.c: the server reports that no process has this target open any more. */
 void vb_qp_target_unused(struct vb_device *dev, uint32_t qpn);
 
 /* comp_cntr.c: the queue pair has left the engine. */

@@ -79,7 +79,7 @@ void vb_qp_publish(struct vb_qp *qp)
 
 /* An entry of the send queue holds inline data in place of its list of SGEs, and ends at the end of
  * a cache line: what fits is granted. Programs send inline without asking (rdma_xclient), because
- * adapters have such room, too. */
+ * adapters also have such room. */
 static uint32_t granted_inline(const struct ctl_profile *profile, const struct ibv_qp_cap *cap)
 {
 	size_t stride = rxe_send_stride(cap->max_send_sge, cap->max_inline_data);

@@ -23,7 +23,7 @@ struct vb_wq_table {
 	struct rxe_qp *queue[1u << RSS_MAX_LOG_TBL];
 };
 
-/* Of an RSS queue pair. */
+/* The hash and table of an RSS queue pair. */
 struct vb_rss {
 	struct rxe_rss rss;
 	struct vb_wq_table *table;

@@ -132,7 +132,7 @@ static int enter_list(struct vb_qp *qp)
 
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
-	/* The background thread reads what the server tells. */
+	/* The background thread reads the server's events. */
 	err = -progress_thread_start(&qp->dev->progress);
 	if (!err)
 		LL_PREPEND2(qp->dev->opened_targets, qp, next_opened);
@@ -206,8 +206,8 @@ bool vb_target_lives_on(struct vb_qp *qp)
 	qp->is_closed = true;
 	progress_unlock(&qp->dev->progress);
 	vb_qp_forget_events(qp);
-	/* The thread that takes it back ends the queue pair: this one, or the one that hears from
-	 * the server. The domain may be closed before. */
+	/* The thread that takes it back ends the queue pair: this one, or the one that reads the
+	 * server's event. The domain may be closed before. */
 	if (!vb_object_add(qp, VB_KIND_TARGET)) {
 		vb_target_tell(qp->dev, CTL_EVENT_QP_ENDED, qp->qp.qpn);
 		leave_server(qp);

@@ -27,7 +27,7 @@ static inline struct vb_xrcd *vb_xrcd(struct ibv_xrcd *xrcd)
 	return container_of(xrcd, struct vb_xrcd, base);
 }
 
-/* An XRC target was created in this process: tells the server. 0 or an errno. */
+/* Reports to the server that this process created an XRC target. 0 or an errno. */
 int vb_target_announce(struct vb_qp *qp);
 /* The program destroys a queue pair that ibv_open_qp() returned. */
 void vb_target_close(struct vb_qp *qp);
