@@ -93,7 +93,7 @@ static void step(struct merge_lane *lane)
 	lane->missing = lane->reader.lost - lost;
 }
 
-/* Room for all of the ring behind what still waits. */
+/* Makes room for all of the ring after the packets that still wait. */
 static bool make_room(struct merge_lane *lane)
 {
 	const size_t begin =
@@ -150,7 +150,7 @@ static uint64_t look(struct merge_lane *lane, uint64_t now_ns)
 	return !busy || now_ns - lane->busy_since_ns > STUCK_NS ? now_ns : time_ns;
 }
 
-/* Whose packet is the oldest; NULL when nobody has one from before the limit. */
+/* The lane with the oldest packet; NULL: no lane has one from before the limit. */
 static struct merge_lane *oldest(struct merge *merge, uint32_t waiting, uint64_t limit_ns)
 {
 	struct merge_lane *ret = NULL;
@@ -236,7 +236,7 @@ static const char *request_str(uint32_t opcode)
 		[IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
 		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
 		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
-		/* Of a newer verbs.h. */
+		/* Opcodes of a newer verbs.h. */
 		[14] = "FLUSH",
 		[15] = "ATOMIC_WRITE",
 	};

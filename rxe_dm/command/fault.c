@@ -16,7 +16,7 @@ struct asked {
 	struct ctl_client *client;
 	uint64_t device;
 	bool json;
-	char **words; /* behind add, list or clear */
+	char **words; /* after add, list or clear */
 	int num_words;
 	char rule[INJECT_TEXT_MAX]; /* add */
 	uint32_t id;		    /* clear; 0: all */
@@ -258,7 +258,7 @@ static int act(struct asked *asked, const struct action *action, const char *ins
 	return rc;
 }
 
-/* Options stand before the action, or right behind it. */
+/* Options stand before the action, or right after it. */
 int command_fault(int argc, char **argv)
 {
 	struct asked asked = { 0 };

@@ -29,7 +29,7 @@ struct rdma_line rdma_begin(struct rdma_output *output, const struct view_device
 void rdma_text(struct rdma_line *line, const char *name, const char *value);
 void rdma_number(struct rdma_line *line, const char *name, uint64_t value);
 void rdma_key(struct rdma_line *line, const char *name, uint64_t value);
-/* Of JSON only. */
+/* Used in JSON output only. */
 void rdma_json_number(struct rdma_line *line, const char *name, uint64_t value);
 /* As part of a group of many: on a line of its own with -p. */
 void rdma_counter(struct rdma_line *line, const char *name, uint64_t value);

@@ -17,7 +17,7 @@ enum run_view {
 };
 
 /* Asks the server for the files, and sets the program's environment. folders: where this
- * installation's libraries are, with colons between. host: the adapters of the host are seen, too.
+ * installation's libraries are, with colons between. host: the adapters of the host are also seen.
  * What fails is explained. False: the program cannot have the view that it was promised; else it
  * runs with or without files. */
 bool run_view(struct ctl_client *client, enum run_view view, bool host, const char *folders);

@@ -154,7 +154,7 @@ static bool enter_namespace(const char *root)
 	DIR *host = NULL;
 	bool ok = enter();
 
-	/* Of the new namespace: the kernel binds no folders of another one. */
+	/* Opened in the new namespace: the kernel binds no folders of another one. */
 	if (ok)
 		host = opendir(CLASSES);
 	ok = ok && host &&

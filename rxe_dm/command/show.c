@@ -180,7 +180,7 @@ static bool read_qpn(const char *text, uint32_t *ret)
 	return true;
 }
 
-/* Of the libraries, whether an instance runs or not. */
+/* Lists features of the libraries, whether an instance runs or not. */
 static int list_features(const struct show *show)
 {
 	int rc = 0;
