@@ -35,7 +35,7 @@ struct command_options {
 	int rest;   /* index of the first argument that is no option */
 };
 
-/* Which settings a command takes. */
+/* Selects the settings that a command takes. */
 enum command_settings {
 	COMMAND_STARTS,	   /* all: it is there to start a server, or a program that does */
 	COMMAND_MAY_START, /* all, for the server that it starts if there is none */
