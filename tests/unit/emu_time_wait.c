@@ -213,6 +213,45 @@ START_TEST(newer_record_is_kept)
 }
 END_TEST
 
+/* The path of an answer is the path of the queue pair. */
+START_TEST(has_the_path)
+{
+	struct qp_set *set = &memory->set[0];
+	const struct rxe_time_wait *record;
+
+	set->qp.attr.av.flow_label = 0x12345;
+	set->qp.attr.av.traffic_class = 0x67;
+	set->qp.attr.av.hop_limit = 89;
+	send_arrives(set);
+	record = record_of(set);
+	ck_assert_ptr_nonnull(record);
+	ck_assert_uint_eq(record->flow_label, 0x12345);
+	ck_assert_uint_eq(record->traffic_class, 0x67);
+	ck_assert_uint_eq(record->hop_limit, 89);
+}
+END_TEST
+
+/* Finds the queue pair that was connected to a peer: its address and its number must match. */
+START_TEST(found_by_its_peer)
+{
+	const struct gid peer = fixture_gid(3), other = fixture_gid(4);
+	const struct rxe_time_wait_table *table = &memory->table;
+
+	ck_assert_uint_eq(rxe_time_wait_connected_to(table, &peer, PEER_QPN), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		send_arrives(&memory->set[i]);
+		rxe_time_wait_note(&end->engine, &memory->set[i].qp);
+	}
+	for (uint32_t i = 0; i < 2; i++)
+		ck_assert_uint_eq(rxe_time_wait_connected_to(table, &peer, PEER_QPN + i),
+				  memory->set[i].qp.qpn);
+	ck_assert_uint_eq(rxe_time_wait_connected_to(table, &peer, PEER_QPN + 2), 0);
+	ck_assert_uint_eq(rxe_time_wait_connected_to(table, &other, PEER_QPN), 0);
+	rxe_time_wait_forget(&end->engine, memory->set[0].qp.qpn);
+	ck_assert_uint_eq(rxe_time_wait_connected_to(table, &peer, PEER_QPN), 0);
+}
+END_TEST
+
 /* A hostile process writes what it likes. */
 START_TEST(unsound_ones_are_not_sent)
 {
@@ -320,6 +359,8 @@ int main(void)
 	tcase_add_test(tcase, error_does_not_end_it);
 	tcase_add_test(tcase, each_is_sent_once);
 	tcase_add_test(tcase, newer_record_is_kept);
+	tcase_add_test(tcase, has_the_path);
+	tcase_add_test(tcase, found_by_its_peer);
 	tcase_add_test(tcase, unsound_ones_are_not_sent);
 	tcase_add_test(tcase, killed_at_any_instruction);
 	suite_add_tcase(suite, tcase);
