@@ -69,6 +69,22 @@ START_TEST(timer_runs_from_the_oldest)
 }
 END_TEST
 
+/* Responses above the one that triggered a rewind spend nothing, until a timeout shows that the
+ * rewind itself was lost. */
+START_TEST(timeout_ends_a_rewind)
+{
+	const struct rxe_qp_attr attr = { .timeout = 14, .retry_cnt = 7 };
+	struct rc_retry retry;
+
+	rc_retry_reset(&retry);
+	ck_assert_int_eq(rc_retry_implied_nak(&retry, &attr, 100, false), RC_RETRY_REWIND);
+	ck_assert_int_eq(rc_retry_implied_nak(&retry, &attr, 101, false), RC_RETRY_WAIT);
+	rc_retry_sent(&retry, &attr, 1000);
+	ck_assert_int_eq(rc_retry_timed_out(&retry, &attr, 67109864), RC_RETRY_REWIND);
+	ck_assert_int_eq(rc_retry_implied_nak(&retry, &attr, 101, false), RC_RETRY_REWIND);
+}
+END_TEST
+
 /* IBTA table 56: the requester's reaction to a NAK. */
 START_TEST(nak_codes)
 {
@@ -88,6 +104,7 @@ int main(void)
 	tcase_add_test(tcase, timeout_codes);
 	tcase_add_test(tcase, budget_is_spent_and_refilled);
 	tcase_add_test(tcase, timer_runs_from_the_oldest);
+	tcase_add_test(tcase, timeout_ends_a_rewind);
 	tcase_add_test(tcase, nak_codes);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
