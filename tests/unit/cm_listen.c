@@ -70,11 +70,12 @@ static struct cm_id *listener(uint64_t service_id, const struct gid *addr, uint3
 static void request(uint64_t service_id, const struct gid *to, uint32_t device)
 {
 	static uint32_t last_comm_id;
+	const uint32_t comm_id = ++last_comm_id;
 	const struct cm_path path = { .device = device, .src = *to };
 	const struct cm_msg req = {
 		.attr = CM_REQ,
-		.local_comm_id = ++last_comm_id,
-		.u.req = { .service_id = service_id, .local_qpn = last_comm_id },
+		.local_comm_id = comm_id,
+		.u.req = { .service_id = service_id, .local_qpn = comm_id },
 	};
 	uint8_t mad[CM_MAD_BYTES];
 
