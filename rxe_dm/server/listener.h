@@ -43,8 +43,8 @@ void listener_close(struct listener *listener);
 
 /* Returns a listening socket of this name, or a negative errno. */
 int listener_bind(const struct ctl_name *name, int type);
-/* Asks who listens on a name of type SOCK_SEQPACKET. -ECONNREFUSED: nobody; -EAGAIN: the backlog is
- * full; or another negative errno. */
+/* Finds the listener of a SOCK_SEQPACKET name. -ECONNREFUSED: there is none; -EAGAIN: the backlog
+ * is full; or another negative errno. */
 int listener_holder(const struct ctl_name *name, pid_t *ret_pid, uid_t *ret_uid);
 
 #endif
