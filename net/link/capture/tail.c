@@ -90,8 +90,6 @@ static void arrived(void *arg, const struct wire_arrival *arrivals, size_t n)
 	const size_t shown = 2 * SHOWN_AT_EACH_END;
 	size_t i = 0;
 
-	if (n == 0)
-		return;
 	stamp(tail);
 	while (i < n) {
 		const struct wire_arrival *arrival = &arrivals[i];
