@@ -87,6 +87,29 @@ static uint64_t take(void)
 	return count;
 }
 
+/* A ring that is full to its last byte is read whole. */
+START_TEST(filled)
+{
+	static const uint8_t packet[1024 - sizeof(struct capture_record)];
+	const struct capture_record *got;
+	size_t len, at = 0;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < BYTES / 1024; i++) {
+		struct capture_record record = { .len = sizeof(packet) };
+
+		capture_writer_put(&writer, &record, packet, CAPTURE_KEEP_MAX, NULL);
+		ck_assert_uint_eq(record.size, 1024);
+	}
+	len = capture_reader_read(&reader, out);
+	ck_assert_uint_eq(len, BYTES);
+	while ((got = capture_reader_next(&reader, out, len, &at)))
+		ck_assert_uint_eq(got->number, n++);
+	ck_assert_uint_eq(n, BYTES / 1024);
+	ck_assert_uint_eq(reader.lost, 0);
+}
+END_TEST
+
 START_TEST(comes_out_as_put)
 {
 	for (uint64_t i = 0; i < 3; i++)
@@ -269,6 +292,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, filled);
 	tcase_add_test(tcase, comes_out_as_put);
 	tcase_add_test(tcase, over_the_end);
 	tcase_add_test(tcase, overrun_is_counted);

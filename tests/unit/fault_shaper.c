@@ -369,6 +369,50 @@ START_TEST(corrupted)
 }
 END_TEST
 
+/* An ICRC that was computed again holds for one identification, which the link then knows. */
+START_TEST(corrupted_with_good_icrc)
+{
+	const struct wire_arrival *ret, arrival = { .p = buf,
+						    .len = BTH_LEN + PAYLOAD + ICRC_LEN,
+						    .ip_id = 5,
+						    .id_rule = IP_ID_ANY,
+						    .src = them,
+						    .dst = us };
+
+	rules("corrupt part=payload icrc=good");
+	write_packet(buf, OP_SEND_ONLY, LOCAL_QP, 7);
+	ck_assert_uint_eq(fault_shaper_in(shaper, &arrival, 0, &ret), 1);
+	ck_assert_int_eq(ret->id_rule, IP_ID_EXACT);
+	ck_assert_uint_eq(ret->ip_id, 0);
+}
+END_TEST
+
+/* The shortest packets, of a header and an ICRC, also get the ICRC of their new place. */
+START_TEST(cut_shortest)
+{
+	const struct icrc_flow flow = { .src = us, .dst = them, .src_port = TX_PORT };
+	const struct wire_train *ret;
+
+	rules("drop nth=1");
+	train = (struct wire_train){
+		.buf = buf, .max_segs = TRAIN_MAX_SEGS, .src = us, .dst = them
+	};
+	for (uint16_t i = 0; i < 3; i++) {
+		const struct bth bth = { .opcode = opcode_make(WIRE_RC, OP_SEND_ONLY),
+					 .dest_qpn = PEER_QP,
+					 .psn = i };
+		uint8_t *p = wire_train_add(&train, BTH_LEN + ICRC_LEN);
+
+		ck_assert_ptr_nonnull(p);
+		bth_emit(p, &bth);
+		icrc_store(p + BTH_LEN, icrc_compute(&flow, i, p, BTH_LEN));
+	}
+	ck_assert_uint_eq(fault_shaper_out(shaper, &train, 0, &ret), 1);
+	tell_trains(ret, 1);
+	expect("[ 1 2 ]");
+}
+END_TEST
+
 /* Every flipped bit of the headers changes the ICRC. */
 START_TEST(corrupted_headers)
 {
@@ -557,6 +601,8 @@ int main(void)
 	tcase_add_test(tc, reordered);
 	tcase_add_test(tc, reordered_last);
 	tcase_add_test(tc, corrupted);
+	tcase_add_test(tc, corrupted_with_good_icrc);
+	tcase_add_test(tc, cut_shortest);
 	tcase_add_test(tc, corrupted_headers);
 	tcase_add_test(tc, truncated);
 	tcase_add_test(tc, rnr_in);

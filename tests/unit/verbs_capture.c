@@ -268,6 +268,32 @@ START_TEST(faults_on_the_way_out)
 }
 END_TEST
 
+/* The note of a dropped packet is for that packet, not for the next one with its bytes. */
+START_TEST(sent_again_after_a_drop)
+{
+	const struct wire_train train = train_of(100, 1);
+	struct seen seen[4];
+
+	rule("drop attempt=0");
+	send_train(&train);
+	send_train(&train);
+	ck_assert_uint_eq(look(seen, 4), 2);
+	expect(&seen[0], 100, CAPTURE_SENT | CAPTURE_LOST | CAPTURE_FAULT, "fault 1: drop");
+	expect(&seen[1], 100, CAPTURE_SENT, "");
+	ck_assert_str_eq(seen[1].note, "");
+}
+END_TEST
+
+/* A poll that finds nothing leaves the ring alone: other processes read its memory. */
+START_TEST(nothing_arrived)
+{
+	recorder_arrivals.arrived(device_link->recorder, NULL, 0);
+	ck_assert_uint_eq(atomic_load(&reader.ring->time_ns), 0);
+	arrive(&there, 7);
+	ck_assert_uint_gt(atomic_load(&reader.ring->time_ns), 0);
+}
+END_TEST
+
 /* A packet that waits has its note when it leaves. */
 START_TEST(held_back)
 {
@@ -345,6 +371,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, what_passes);
 	tcase_add_test(tcase, faults_on_the_way_out);
+	tcase_add_test(tcase, sent_again_after_a_drop);
+	tcase_add_test(tcase, nothing_arrived);
 	tcase_add_test(tcase, held_back);
 	tcase_add_test(tcase, faults_on_the_way_in);
 	tcase_add_test(tcase, answered_by_a_fault);

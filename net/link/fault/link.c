@@ -176,7 +176,7 @@ static int drop_arrivals(struct fault_link *fault)
 	int n;
 
 	fault->stats->silent_drops += fault->num_raw - fault->first_raw;
-	fault->first_raw = fault->num_raw = 0;
+	fault->first_raw = fault->num_raw;
 	do {
 		n = link_receive(fault->base.below, arrivals, BATCH);
 		fault->stats->silent_drops += n > 0 ? (uint64_t)n : 0;
