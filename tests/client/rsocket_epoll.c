@@ -253,6 +253,7 @@ END_TEST
 /* In turns, though each wait takes one event only. */
 START_TEST(beside_other_descriptors)
 {
+	struct pollfd arrival = { .fd = s.server, .events = POLLIN };
 	struct epoll_event event;
 	int fds[2], i, from_pipe = 0;
 
@@ -263,6 +264,8 @@ START_TEST(beside_other_descriptors)
 	ck_assert_int_eq(write(fds[1], "x", 1), 1);
 	expect(fds[0], EPOLLIN);
 	send_bytes(s.client, "x");
+	/* Both are ready from here on. */
+	ck_assert_int_eq(rpoll(&arrival, 1, -1), 1);
 	for (i = 0; i < 10; i++) {
 		ck_assert_int_eq(repoll_wait(epfd, &event, 1, -1), 1);
 		from_pipe += event.data.u64 >> 40 == (uint64_t)fds[0];
