@@ -13,7 +13,7 @@
 #define PART	 64
 #define REQUESTS 3
 
-/* What the server tells the client of each part. */
+/* The message that opens one part to the client. */
 struct part {
 	uint64_t addr;
 	uint32_t rkey;

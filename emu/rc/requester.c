@@ -28,7 +28,7 @@
 /* Most PSNs without a response. With more, an old PSN could be taken for a new one (IBTA 9.7.1). */
 #define MAX_PSNS_OPEN 0x7fffff
 
-/* A train costs a system call on each side, whatever it holds. Behind GATHER_BEHIND packets in
+/* A train costs a system call on each side, whatever it holds. While GATHER_BEHIND packets are in
  * flight, requests of up to GATHER_BYTES wait until they are as many as those in flight, at least
  * GATHER_MIN and at most GATHER_MAX, and leave together. So trains grow with the depth of the
  * queue, and at least one train is under way while the next one gathers. */

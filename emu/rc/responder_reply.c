@@ -430,7 +430,7 @@ enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
 	case RC_PENDING_NONE: all_acknowledged(engine, qp); return OUTPUT_IDLE;
 	case RC_PENDING_NAK: return output_nak(engine, qp, train);
 	case RC_PENDING_ACK:
-		/* Behind a long response an ACK would come late: the local program sees its
+		/* After a long response an ACK would come late: the local program sees its
 		 * request complete before the peer has the ACK. */
 		if (rc_reply_ack_may_piggyback(reply, train) &&
 		    !(reply->ack_record && rc_requester_is_long(qp)))

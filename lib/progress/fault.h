@@ -49,7 +49,7 @@ void faults_count(struct progress *progress, uint32_t place, uint32_t id);
 uint32_t faults_completing(void *host, const struct rxe_qp *qp, bool is_recv);
 /* Takes over changed rules. True: the fault link opened or closed, and the stack changes. */
 bool faults_follow(struct faults *faults);
-/* Tells a capture, unless it is NULL, that this rule was carried out. */
+/* Records in a capture, unless it is NULL, that this rule was carried out. */
 void faults_show(struct recorder *recorder, const struct fault_firing *firing,
 		 const struct inject_rule *rule);
 /* Adds what the fault link counted to the slot's counters. */

@@ -61,7 +61,7 @@
  * ACKs are held the thread runs the engine every millisecond.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
- * when both do. Beside a busy third program an unconditional yield costs up to 2 ms. A background
+ * when both do. An unconditional yield beside a busy third program costs up to 2 ms. A background
  * thread that wakes beside a poller costs the poller's 99th percentile 25 to 49 us; one pinned to
  * the program's processor answers in 19 us instead of 3. Twenty pairs of pollers at once take 2 s
  * with sleeps, 25 to 40 s without. A sleep of 20 us lasts 100. Since Linux 6.18 a yield forfeits
@@ -106,7 +106,7 @@ struct schedule_decision {
 struct schedule_timers {
 	uint64_t engine_ns;
 	uint64_t link_ns;
-	/* Packets wait that the kernel took no more of. */
+	/* The kernel refused packets for now, and they wait. */
 	bool unsent;
 };
 

@@ -46,7 +46,7 @@ void vb_pds_forked(void);
 
 /* The use of the memory: the lower half of the resource_type that callbacks get. The upper half
  * is VB_BUFFER_DRIVER, the kernel's RDMA_DRIVER_RXE: a program that distinguishes drivers by it
- * meets the same wire format. */
+ * finds the same wire format. */
 enum vb_buffer_kind {
 	VB_BUFFER_QP_SEND = 1,
 	VB_BUFFER_QP_RECV,

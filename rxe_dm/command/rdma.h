@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The command `rdma`, which shows our devices in the formats of iproute2's rdma(8). That one asks
- * the kernel, which does not know our devices. */
+/* The command `rdma`, which shows our devices in the formats of iproute2's rdma(8).
+ * iproute2's command asks the kernel, which does not know our devices. */
 #ifndef RXE_DM_COMMAND_RDMA_H
 #define RXE_DM_COMMAND_RDMA_H
 

@@ -56,7 +56,7 @@ void memory_hub_close(struct memory_hub *hub);
 /* A process takes the slot: gives it a new file and a doorbell, which stay the hub's. 0 or -errno
  * (-EFBIG: the limit of file sizes). */
 int memory_hub_attach(struct memory_hub *hub, uint32_t slot);
-/* Nobody takes what is sent to the slot any more. */
+/* No process takes what is sent to the slot any more. */
 void memory_hub_detach(struct memory_hub *hub, uint32_t slot);
 /* Forgets the file of a slot that is detached, unless another process will still read what is in
  * it. True: it is forgotten. */
