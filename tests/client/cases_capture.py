@@ -206,26 +206,57 @@ def stopped(build):
             raise Failure(f"its packets are missing: {names}")
 
 
+MIDDLES = 62  # of 64 KiB at MTU 1024
+
+
 def write_bw(build):
     """Trains come apart: First, Middles and Last of each message, fewer ACKs than packets, and the requests' names."""
+    rows = write_rows(build)
+    opcodes = [int(row[4], 0) for row in rows]
+    acks = opcodes.count(ACKNOWLEDGE)
+    if not acks or acks * 8 > len(opcodes):
+        raise Failure(f"{acks} ACKs in {len(opcodes)} packets: the ACKs are not coalesced")
+    rows = write_rows(build, "drop opcode=RC_WRITE_MIDDLE dir=out every=300")
+    if len({(row[3].split("]")[0], row[5]) for row in rows}) == len(rows):
+        raise Failure("no packet was sent again, though some were lost")
+
+
+def write_rows(build, rule=None):
+    """The packets of 40 messages, as tshark decodes them: protocols, malformed, time, comment, opcode, PSN. What is lost is sent again."""
     with device_with_capture(build, "capture_write", "--buffer", "128") as (instance, taken):
+        if rule and instance.command("fault", "add", *rule.split()).returncode != 0:
+            raise Failure(f"fault add {rule} failed")
         instance.pair(["ib_write_bw", "-F", "-x", "0", "-s", "65536", "-m", "1024", "-n", "40"])
         packets, missed = taken.end()
         rows = taken.fields("frame.protocols", "_ws.malformed", "frame.time_epoch", "frame.comment",
-                            "infiniband.bth.opcode")
+                            "infiniband.bth.opcode", "infiniband.bth.psn")
         need_sound(rows)
-        opcodes = [int(row[4], 0) for row in rows]
-        firsts, lasts = opcodes.count(WRITE_FIRST), opcodes.count(WRITE_LAST)
-        middles, acks = opcodes.count(WRITE_MIDDLE), opcodes.count(ACKNOWLEDGE)
-        print(f"{packets} packets, {missed} missed: {firsts} FIRST, {middles} MIDDLE, {lasts} LAST, {acks} ACK")
+        print(f"{packets} packets, {missed} missed; {counters(instance)}")
         if missed or packets != counters(instance)["sent_pkts"]:
             raise Failure("the capture and sent_pkts differ")
-        if not firsts or firsts != lasts or middles < 62 * firsts:
-            raise Failure("a 64 KiB write at MTU 1024 is FIRST, 62 MIDDLEs, LAST")
-        if not acks or acks * 8 > len(opcodes):
-            raise Failure("the ACKs are not coalesced")
-        if not all("RDMA_WRITE wr_id" in row[3] for row, code in zip(rows, opcodes) if code == WRITE_LAST):
-            raise Failure("a write's packet does not name its request")
+        need_messages(rows)
+        return rows
+
+
+def need_messages(rows):
+    """Each message is FIRST, MIDDLEs, LAST with consecutive PSNs; a packet that was sent again counts once."""
+    sent = {}
+    for row in rows:
+        opcode, psn = int(row[4], 0), int(row[5], 0)
+        if opcode not in (WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST):
+            continue
+        if sent.setdefault(psn, opcode) != opcode:
+            raise Failure(f"PSN {psn} was sent with the opcodes {sent[psn]} and {opcode}")
+        if "RDMA_WRITE wr_id" not in row[3]:
+            raise Failure(f"a write's packet does not name its request: {row[3]}")
+    firsts = [psn for psn, opcode in sent.items() if opcode == WRITE_FIRST]
+    message = [WRITE_FIRST] + [WRITE_MIDDLE] * MIDDLES + [WRITE_LAST]
+    if len(firsts) < 40 or len(sent) != len(firsts) * len(message):
+        raise Failure(f"{len(firsts)} messages of {len(message)} packets have {len(sent)} packets")
+    for first in firsts:
+        found = [sent.get(first + i & 0xffffff) for i in range(len(message))]
+        if found != message:
+            raise Failure(f"a 64 KiB write at MTU 1024 is FIRST, {MIDDLES} MIDDLEs, LAST; PSN {first} begins {found}")
 
 
 def failures(build):
