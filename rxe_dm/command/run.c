@@ -119,21 +119,20 @@ static int need_server(struct ctl_settings *settings, enum run_view view, bool h
 		return 1;
 	if (!agrees(client, keep))
 		status = 2;
-	else if (view != RUN_VIEW_NONE && !run_view(client, view, host, folders))
-		status = 1;
+	else if (view != RUN_VIEW_NONE)
+		run_view(client, host, folders);
 	ctl_disconnect(client);
 	return status;
 }
 
 int command_run(int argc, char **argv)
 {
-	static const char *const views[] = { "preload", "namespace", "none",
-					     NULL }; /* enum run_view */
+	static const char *const views[] = { "preload", "none", NULL }; /* enum run_view */
 	bool rsockets = false, host = false, keep = false;
 	uint64_t view = RUN_VIEW_PRELOAD;
 	const struct command_option own[] = {
 		{ .name = "view",
-		  .argument = "preload|namespace|none",
+		  .argument = "preload|none",
 		  .help = "how the program finds the device in /sys and /dev; default preload",
 		  .number = &view,
 		  .words = views },

@@ -11,16 +11,14 @@
 struct ctl_client;
 
 enum run_view {
-	RUN_VIEW_PRELOAD,   /* a preloaded library redirects the paths (lib/uverbs) */
-	RUN_VIEW_NAMESPACE, /* besides, the files are mounted over /sys/class */
+	RUN_VIEW_PRELOAD, /* a preloaded library redirects the paths (lib/uverbs) */
 	RUN_VIEW_NONE,
 };
 
 /* Asks the server for the files, and sets the program's environment. folders: where this
  * installation's libraries are, with colons between. host: the adapters of the host are also seen.
- * What fails is explained. False: the program cannot have the view that it was promised; else it
- * runs with or without files. */
-bool run_view(struct ctl_client *client, enum run_view view, bool host, const char *folders);
+ * What fails is explained, and the program runs without files. */
+void run_view(struct ctl_client *client, bool host, const char *folders);
 /* The variable becomes a list with a colon between, if neither is empty. 0 or a negative errno. */
 int run_set_list(const char *variable, const char *first, const char *second);
 /* Its value, or "". */

@@ -297,7 +297,7 @@ def rdma_resources(build):
             raise Failure(f"statistic: {stat}")
 
 
-def host_devices(build, view):
+def host_devices(build):
     """An adapter of the host is seen where it is asked for, and only there."""
     if os.geteuid() != 0 or not shutil.which("unshare"):
         raise Skip("to pretend an adapter needs root")
@@ -305,44 +305,15 @@ def host_devices(build, view):
                "echo real >/sys/class/real/mlx5_0/board_id && ln -s ../real/mlx5_0 /sys/class/infiniband/mlx5_0 && exec \"$@\"")
     inside = ["unshare", "-m", "sh", "-c", pretend, "sh"]
     command = ["sh", "-c", "ls /sys/class/infiniband; cat /sys/class/infiniband/*/board_id $(realpath /sys/class/infiniband/rxe_dm0)/hw_rev"]
-    with Instance(build, "view_host", prefix=inside, options=["--view", view]) as instance:
+    with Instance(build, "view_host", prefix=inside) as instance:
         need(instance.run(command), r"^rxe_dm0\nrxe_dm\n0$")
         instance.options.append("--host-devices")
         need(instance.run(command), r"^mlx5_0\nrxe_dm0\nreal\nrxe_dm\n0$")
         need(instance.run(["cat", PORT + "/state"]), r"ACTIVE")
 
 
-# Without what is preloaded, as a static program.
-BARE = ["env", "-u", "LD_PRELOAD"]
-
-
-def namespace(build, user=()):
-    """Files that need no C library: mounted for this program alone, beside the other classes."""
-    with Instance(build, "view_namespace", prefix=user, options=["--view", "namespace"]) as instance:
-        if user:
-            need_reachable(instance, build)
-        need_program("ibstat")
-        text = instance.run([*BARE, "ibstat"], expect=None)
-        if "no mount namespace" in text:
-            raise Skip("no mount namespaces here")
-        need(text, r"^CA 'rxe_dm0'", r"State: Active")
-        need(instance.run([*BARE, "ls", "/sys/class"]), r"^net$", r"^infiniband$")
-        need(instance.run([*BARE, "cat", "/sys/class/net/lo/mtu"]), r"^\d+$")
-        instance.run([*BARE, "sh", "-c", "! touch /sys/class/x"])
-        need(instance.run(["id", "-u"]), rf"^{NOBODY if user else os.geteuid()}$")
-        instance.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
-    if os.path.exists("/sys/class/infiniband/rxe_dm0"):
-        raise Failure("the machine has the files")
-
-
-def namespace_of_user(build):
-    if os.geteuid() != 0 or not shutil.which("setpriv"):
-        raise Skip("this is an ordinary user already")
-    namespace(build, as_nobody())
-
-
 def unprivileged(build):
-    """As in many containers: an ordinary user may not make namespaces (none who has another root folder may)."""
+    """The files need no privilege: an ordinary user with another root folder, as in many containers, finds them."""
     if os.geteuid() != 0 or not shutil.which("chroot"):
         raise Skip("to change the root folder needs root")
     inside = ["unshare", "-m", "sh", "-c", 'mount --rbind / /mnt && exec chroot /mnt "$@"', "sh", *as_nobody()]
@@ -350,8 +321,6 @@ def unprivileged(build):
         need_reachable(instance, build)
         need_program("ibstat")
         need(instance.run(["ibstat"]), r"^CA 'rxe_dm0'")
-        instance.options = ["--view", "namespace"]
-        need(instance.run(["ibv_devices"], expect=1), r"--view namespace: no mount namespace .*--view preload needs none")
 
 
 CASES = {
@@ -368,10 +337,7 @@ CASES = {
     "view_locked": locked,
     "view_squatted": squatted,
     "view_perfquery": perfquery,
-    "view_host_devices": functools.partial(host_devices, view="preload"),
-    "view_host_devices_namespace": functools.partial(host_devices, view="namespace"),
-    "view_namespace": namespace,
-    "view_namespace_of_user": namespace_of_user,
+    "view_host_devices": host_devices,
     "view_unprivileged": unprivileged,
     "view_rdma": rdma,
     "view_rdma_resources": rdma_resources,
