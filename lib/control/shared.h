@@ -36,9 +36,7 @@
  * set last. */
 struct ctl_shared_qp {
 	_Atomic uint32_t qpn; /* 0: empty */
-	uint16_t type;
-	uint16_t path_mig_state; /* enum ibv_mig_state, at the last modify or migration */
-	uint32_t state, pd;
+	uint32_t type, state, pd;
 	uint32_t dest_qpn, path_mtu, sq_psn, rq_psn;
 };
 static_assert(sizeof(struct ctl_shared_qp) == 32, "shared memory layout");
@@ -49,13 +47,6 @@ struct ctl_shared_srq {
 	uint32_t pd, xrcd, reserved;
 };
 static_assert(sizeof(struct ctl_shared_srq) == 16, "shared memory layout");
-
-/* A CQ, for `rdma resource`. Written as a ctl_shared_qp. */
-struct ctl_shared_cq {
-	_Atomic uint32_t cqn; /* 1 + its place; 0: empty */
-	uint32_t cqe;
-};
-static_assert(sizeof(struct ctl_shared_cq) == 8, "shared memory layout");
 
 /* Counters of packets lost outside the engine: by the link, in the kernel's sockets, by fault rules
  * that could not be applied. The engine's counters (emu/engine.h) cover the packets that it sees,
@@ -166,8 +157,6 @@ struct ctl_slot {
 	struct ctl_lost lost; /* link_recv_drops: by the server */
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 	struct ctl_shared_srq srq[RXE_MAX_SRQ];
-	struct ctl_shared_cq cq[RXE_MAX_CQ];
-	_Atomic uint32_t basic_srqs; /* the number of SRQs that are not XRC's */
 	/* Bindings of its memory windows (emu/mr.h). */
 	_Alignas(64) struct rxe_mw_table mws;
 	struct ctl_slot_failures failures;

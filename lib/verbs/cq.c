@@ -79,31 +79,6 @@ static void init_base(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 		__atomic_fetch_add(&attr->channel->refcnt, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Enters the CQ into the first free place of its process's table, which has as many as there may be
- * CQs on all devices. */
-static void publish(struct vb_cq *cq)
-{
-	struct ctl_slot *slot = vb_slot(cq->dev);
-	uint32_t i = 0;
-
-	if (!vb_lock_engine(cq->dev, cq->forks))
-		return;
-	while (i < RXE_MAX_CQ && atomic_load_explicit(&slot->cq[i].cqn, memory_order_relaxed))
-		i++;
-	if (i < RXE_MAX_CQ) {
-		cq->cqn = i + 1;
-		slot->cq[i].cqe = cq->cq.limit;
-		atomic_store_explicit(&slot->cq[i].cqn, cq->cqn, memory_order_release);
-	}
-	progress_unlock(&cq->dev->progress);
-}
-
-static void unpublish(const struct vb_cq *cq)
-{
-	if (cq->cqn)
-		atomic_store(&vb_slot(cq->dev)->cq[cq->cqn - 1].cqn, 0);
-}
-
 static void return_ring(struct vb_cq *cq)
 {
 	vb_buffer_free(&cq->ring, cq->parent_domain, VB_BUFFER_CQ);
@@ -158,7 +133,6 @@ static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_
 	rxe_cq_init(&cq->cq, cq->ring.memory, attr->cqe, cq);
 	cq->cq.ignores_overrun = flags_of(attr) & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	init_base(cq, attr);
-	publish(cq);
 	return &cq->ex;
 }
 
@@ -213,8 +187,6 @@ static bool change_ring(struct vb_cq *cq, struct vb_buffer *ring, int cqe)
 	cq->ring = *ring;
 	*ring = old;
 	vb_cq_base(cq)->cqe = cqe;
-	if (cq->cqn)
-		vb_slot(cq->dev)->cq[cq->cqn - 1].cqe = (uint32_t)cqe;
 	return true;
 }
 
@@ -270,7 +242,6 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	if (err)
 		return vb_result(err);
 	if (vb_lock_engine(cq->dev, cq->forks)) {
-		unpublish(cq);
 		rxe_cq_fini(cq->dev->progress.engine, &cq->cq);
 		if (cq->cq.armed != RXE_CQ_IDLE)
 			progress_cq_disarmed(&cq->dev->progress);

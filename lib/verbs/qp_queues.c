@@ -66,8 +66,7 @@ void vb_qp_publish(struct vb_qp *qp)
 
 	if (qp->qp.type == RXE_QPT_WQ)
 		return;
-	shared->type = (uint16_t)qp->qp.type;
-	shared->path_mig_state = (uint16_t)qp->qp.attr.path_mig_state;
+	shared->type = qp->qp.type;
 	shared->state = qp->qp.state;
 	shared->pd = qp->qp.pd;
 	shared->dest_qpn = qp->qp.attr.dest_qp_num;

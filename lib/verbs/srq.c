@@ -129,8 +129,6 @@ static void take_down(struct vb_srq *srq)
 	struct ibv_srq *base = &srq->base;
 
 	if (vb_lock_engine(srq->dev, srq->forks)) {
-		if (srq->is_counted)
-			atomic_fetch_sub(&vb_slot(srq->dev)->basic_srqs, 1);
 		if (srq->xrcd)
 			remote_srq_unpublish(&srq->dev->progress, &srq->srq);
 		rxe_srq_fini(srq->dev->progress.engine, &srq->srq);
@@ -178,10 +176,6 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_ty
 	if (err) {
 		take_down(srq);
 		return vb_object_undo(srq, err);
-	}
-	if (type != IBV_SRQT_XRC) {
-		atomic_fetch_add(&vb_slot(srq->dev)->basic_srqs, 1);
-		srq->is_counted = true;
 	}
 	return &srq->base;
 }

@@ -22,7 +22,6 @@ struct vb_srq {
 	struct rxe_tag_list tags; /* tag matching */
 	struct vb_buffer tags_memory;
 	struct ibv_cq *cq;	  /* XRC and tag matching: for its completions; else NULL */
-	bool is_counted;	  /* in the slot, which has XRC SRQs by their numbers */
 	struct ibv_xrcd *xrcd;	  /* XRC: its domain; else NULL */
 	uint32_t events_reported; /* the context's async lock */
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* rdma: arguments, and what is not a list of resources. Objects may be cut short as in iproute2
- * ("rdma res"), and options may stand anywhere. */
+/* rdma: arguments and objects. Objects may be cut short as in iproute2 ("rdma li"), and options may
+ * stand anywhere. */
 #include "rxe_dm/command/rdma.h"
 
 #include <errno.h>
@@ -19,8 +19,7 @@
 
 struct request {
 	struct rdma_output output;
-	const char *device;   /* NULL: all */
-	const char *resource; /* NULL: how many there are */
+	const char *device; /* NULL: all */
 };
 
 static const struct option options[] = {
@@ -32,17 +31,13 @@ static const struct option options[] = {
 	{ "version", no_argument, NULL, 'V' },
 	{ 0 },
 };
-static const char *const objects[] = { "dev",	 "link", "resource", "statistic",
-				       "system", "help", NULL };
-static const char *const resources[] = { "qp", "cm_id", "cq", "mr", "pd", "ctx", "srq", NULL };
+static const char *const objects[] = { "dev", "link", "statistic", "system", "help", NULL };
 
 static void usage(FILE *to)
 {
 	fprintf(to, "usage: rdma [ OPTIONS ] OBJECT [ show ] [ DEV | DEV/PORT ]\n"
 		    "shows the devices of rxe_dm in the formats of iproute2's rdma(8)\n\n"
-		    "  OBJECT   dev | link | resource [ show { qp | cm_id | cq | mr | pd | ctx | "
-		    "srq } ] |\n"
-		    "           statistic | system\n"
+		    "  OBJECT   dev | link | statistic | system\n"
 		    "  OPTIONS  -j[son] | -p[retty] | -d[etails] | -V[ersion]\n");
 }
 
@@ -133,15 +128,13 @@ static bool is_named(const struct request *request, const struct view_device *de
 		(!name[len] || strcmp(name + len, "/1") == 0 || strcmp(name + len, "/-") == 0));
 }
 
-static void show(struct request *request, char object, const struct view *view,
-		 const struct view_device *device)
+static void show(struct request *request, char object, const struct view_device *device)
 {
 	switch (object) {
 	case 'd': show_dev(request, device); return;
 	case 'l': show_link(request, device); return;
 	case 's': show_statistic(request, device); return;
 	}
-	rdma_resource(&request->output, view, device, request->resource);
 }
 
 static int fail(const char *what, const char *word)
@@ -163,7 +156,7 @@ static int show_all(struct request *request, char object, struct ctl_client *cli
 		if (!is_named(request, &view.device[i]))
 			continue;
 		shown++;
-		show(request, object, &view, &view.device[i]);
+		show(request, object, &view.device[i]);
 	}
 	if (request->device && !shown)
 		rc = fail("there is no device", request->device);
@@ -205,7 +198,7 @@ static const char *complete(const char *word, const char *const *words)
 	return NULL;
 }
 
-/* [show|list] [RESOURCE] [link|dev] [DEV] */
+/* [show|list] [link|dev] [DEV] */
 static int take_words(struct request *request, char object, char **words)
 {
 	static const char *const commands[] = { "show", "list", NULL };
@@ -213,9 +206,7 @@ static int take_words(struct request *request, char object, char **words)
 
 	if (*words && complete(*words, commands))
 		words++;
-	if (object == 'r' && *words && complete(*words, resources))
-		request->resource = complete(*words++, resources);
-	if ((object == 'r' || object == 's') && *words && complete(*words, scopes))
+	if (object == 's' && *words && complete(*words, scopes))
 		words++;
 	if (*words)
 		request->device = *words++;
@@ -268,12 +259,8 @@ static void print_completion(void)
 {
 	for (const struct option *option = options; option->name; option++)
 		printf("--%s\n", option->name);
-	for (size_t i = 0; objects[i]; i++) {
-		printf("%s", objects[i]);
-		for (size_t j = 0; *objects[i] == 'r' && resources[j]; j++)
-			printf("%c%s", j ? '|' : ' ', resources[j]);
-		printf("\n");
-	}
+	for (size_t i = 0; objects[i]; i++)
+		printf("%s\n", objects[i]);
 }
 
 int command_rdma(int argc, char **argv)

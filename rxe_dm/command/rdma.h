@@ -28,15 +28,10 @@ struct rdma_line rdma_begin_link(struct rdma_output *output, const struct view_d
 struct rdma_line rdma_begin(struct rdma_output *output, const struct view_device *device);
 void rdma_text(struct rdma_line *line, const char *name, const char *value);
 void rdma_number(struct rdma_line *line, const char *name, uint64_t value);
-void rdma_key(struct rdma_line *line, const char *name, uint64_t value);
 /* Used in JSON output only. */
 void rdma_json_number(struct rdma_line *line, const char *name, uint64_t value);
 /* As part of a group of many: on a line of its own with -p. */
 void rdma_counter(struct rdma_line *line, const char *name, uint64_t value);
 void rdma_end(struct rdma_line *line);
-
-/* kind: qp, cm_id, cq, mr, pd, ctx or srq; NULL: how many there are. */
-void rdma_resource(struct rdma_output *output, const struct view *view,
-		   const struct view_device *device, const char *kind);
 
 #endif

@@ -174,24 +174,6 @@ uint32_t view_num_qps(const struct ctl_slot *slot)
 	return count;
 }
 
-uint32_t view_num_cqs(const struct ctl_slot *slot)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < RXE_MAX_CQ; i++)
-		count += slot->cq[i].cqn != 0;
-	return count;
-}
-
-uint32_t view_num_srqs(const struct ctl_slot *slot)
-{
-	uint32_t count = slot->basic_srqs;
-
-	for (uint32_t i = 0; i < RXE_MAX_SRQ; i++)
-		count += slot->srq[i].srqn != 0;
-	return count;
-}
-
 struct view_binding view_binding(const struct view_device *device, const struct ctl_object *mw)
 {
 	struct view_binding ret = { 0 };

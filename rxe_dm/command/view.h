@@ -46,8 +46,6 @@ struct view_binding {
 };
 struct view_binding view_binding(const struct view_device *device, const struct ctl_object *mw);
 uint32_t view_num_qps(const struct ctl_slot *slot);
-uint32_t view_num_cqs(const struct ctl_slot *slot);
-uint32_t view_num_srqs(const struct ctl_slot *slot);
 const char *view_qp_type(uint32_t type);
 const char *view_qp_state(uint32_t state);
 const char *view_mr_kind(uint32_t kind);

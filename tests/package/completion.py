@@ -36,7 +36,7 @@ TYPED = [
     (["fault", "list", "--js"], ["=", "--json"]),
     (["fault", "add", "drop", "opc"], ["=", "opcode="]),
     (["fault", "add", ""], ["drop", "completion", "cm_reject", "nth="]),
-    (["rdma", "resource", "cm"], ["=", "cm_id"]),
+    (["rdma", "stat"], ["=", "statistic"]),
     (["run", "--view", "pre"], ["=", "preload"]),
     (["run", "--rsockets", "--", "/bin/bas"], ["/bin/bash"]),
     (["run", "bas"], ["bash"]),
