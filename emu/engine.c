@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "emu/complete.h"
+#include "emu/container_of.h"
 #include "emu/cq.h"
 #include "emu/emit.h"
 #include "emu/host.h"
@@ -26,6 +27,7 @@ void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg
 	memset(engine, 0, sizeof(*engine));
 	engine->cfg = *cfg;
 	engine->qpn_next = cfg->qpn_last + 1;
+	engine->timers.entries = engine->timer;
 	engine->hold = (struct rxe_hold){
 		.at = cfg->held,
 		.size = cfg->held ? RXE_HOLD_PACKETS : 0,
@@ -212,15 +214,10 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 	return train->segs > 0;
 }
 
-static uint64_t first_timer_ns(const struct rxe_engine *engine)
-{
-	return engine->num_timers > 0 ? engine->timer[0]->deadline_ns : UINT64_MAX;
-}
-
 uint64_t rxe_engine_deadline(const struct rxe_engine *engine)
 {
 	const uint64_t held_ns = rxe_moderation_deadline(engine);
-	const uint64_t timer_ns = first_timer_ns(engine);
+	const uint64_t timer_ns = heap_first_ns(&engine->timers);
 
 	return held_ns < timer_ns ? held_ns : timer_ns;
 }
@@ -228,14 +225,13 @@ uint64_t rxe_engine_deadline(const struct rxe_engine *engine)
 /* Each QP at most once per call, even if its transport sets a deadline that has passed. */
 void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 {
-	uint32_t turns = engine->num_timers;
+	uint32_t turns = engine->timers.count;
 
 	engine->now_ns = now_ns;
 	rxe_moderation_expire(engine);
-	while (turns-- > 0 && first_timer_ns(engine) <= now_ns) {
-		struct rxe_qp *qp = engine->timer[0];
+	while (turns-- > 0 && heap_first_ns(&engine->timers) <= now_ns) {
+		struct rxe_qp *qp = container_of(engine->timer[0], struct rxe_qp, timer);
 
-		assert(qp->timer_index == 0 && qp->deadline_ns <= now_ns);
 		rxe_qp_set_deadline(engine, qp, UINT64_MAX);
 		/* UC and UD QPs only wait for credits or deferred memory, and stay on the ready
 		 * list. */

@@ -34,6 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/heap.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
 #include "emu/peer.h"
@@ -137,8 +138,8 @@ struct rxe_engine {
 	uint32_t qps_made; /* since init */
 	/* Sends and receives posted and not retired yet. */
 	uint32_t open_wrs;
-	struct rxe_qp *timer[RXE_MAX_QP]; /* binary heap by deadline_ns */
-	uint32_t num_timers;
+	struct heap timers; /* of QPs; its entries are in timer */
+	struct heap_entry *timer[RXE_MAX_QP];
 	struct rxe_qp *ready; /* utlist, doubly linked */
 	struct rxe_cq *unpublished;
 	struct rxe_cq *held; /* their events are held (cq.h) */

@@ -43,8 +43,7 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 			      ? 0
 			      : init->max_recv_wr,
 		      rxe_recv_stride(init->max_recv_sge));
-	qp->deadline_ns = UINT64_MAX;
-	qp->timer_index = RXE_NO_TIMER;
+	heap_entry_init(&qp->timer);
 	qp->owner = init->owner;
 	rc_reset(engine, qp);
 

@@ -9,6 +9,7 @@
 
 #include "emu/complete.h"
 #include "emu/cq.h"
+#include "emu/heap.h"
 #include "emu/migration.h"
 #include "emu/mr.h"
 #include "emu/pace.h"
@@ -148,8 +149,6 @@ struct rxe_raw {
 	uint32_t next_slot; /* slots before this one have the frame */
 };
 
-#define RXE_NO_TIMER UINT32_MAX
-
 struct rxe_qp {
 	uint32_t qpn;
 	uint32_t order; /* of creation in its engine, from 0 */
@@ -193,8 +192,7 @@ struct rxe_qp {
 	bool strips_tag;
 
 	/* When rxe_engine_expire() calls the transport; UINT64_MAX: never. */
-	uint64_t deadline_ns;
-	uint32_t timer_index; /* index in the engine's heap, or RXE_NO_TIMER */
+	struct heap_entry timer;
 	/* UC, UD: without credits since this time; 0: not waiting. */
 	uint64_t stalled_since_ns;
 	/* On the engine's list of QPs that may have something to send. */

@@ -69,75 +69,7 @@ void rxe_qp_set_ready(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->on_ready = true;
 }
 
-/* Deadlines: a binary heap of QPs by deadline_ns. */
-
-static void put(struct rxe_engine *engine, uint32_t index, struct rxe_qp *qp)
-{
-	assert(index < engine->num_timers);
-	engine->timer[index] = qp;
-	qp->timer_index = index;
-}
-
-static void sift_up(struct rxe_engine *engine, uint32_t index, struct rxe_qp *qp)
-{
-	while (index > 0) {
-		uint32_t parent = (index - 1) / 2;
-
-		if (engine->timer[parent]->deadline_ns <= qp->deadline_ns)
-			break;
-		put(engine, index, engine->timer[parent]);
-		index = parent;
-	}
-	put(engine, index, qp);
-}
-
-static void sift_down(struct rxe_engine *engine, uint32_t index, struct rxe_qp *qp)
-{
-	for (;;) {
-		uint32_t child = 2 * index + 1;
-
-		if (child >= engine->num_timers)
-			break;
-		if (child + 1 < engine->num_timers &&
-		    engine->timer[child + 1]->deadline_ns < engine->timer[child]->deadline_ns)
-			child++;
-		if (qp->deadline_ns <= engine->timer[child]->deadline_ns)
-			break;
-		put(engine, index, engine->timer[child]);
-		index = child;
-	}
-	put(engine, index, qp);
-}
-
-static void remove_timer(struct rxe_engine *engine, struct rxe_qp *qp)
-{
-	uint32_t index = qp->timer_index;
-	struct rxe_qp *last = engine->timer[--engine->num_timers];
-
-	assert(index <= engine->num_timers && engine->timer[index] == qp);
-	qp->timer_index = RXE_NO_TIMER;
-	if (last == qp)
-		return;
-	if (index > 0 && last->deadline_ns < engine->timer[(index - 1) / 2]->deadline_ns)
-		sift_up(engine, index, last);
-	else
-		sift_down(engine, index, last);
-}
-
 void rxe_qp_set_deadline(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t deadline_ns)
 {
-	uint64_t was = qp->deadline_ns;
-
-	assert((qp->timer_index == RXE_NO_TIMER) == (was == UINT64_MAX));
-	if (deadline_ns == was)
-		return;
-	qp->deadline_ns = deadline_ns;
-	if (qp->timer_index == RXE_NO_TIMER)
-		sift_up(engine, engine->num_timers++, qp);
-	else if (deadline_ns == UINT64_MAX)
-		remove_timer(engine, qp);
-	else if (deadline_ns < was)
-		sift_up(engine, qp->timer_index, qp);
-	else
-		sift_down(engine, qp->timer_index, qp);
+	heap_set(&engine->timers, &qp->timer, deadline_ns);
 }

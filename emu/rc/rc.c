@@ -80,7 +80,7 @@ static void set_timer(struct rxe_engine *engine, struct rxe_qp *qp)
 		next = reply;
 	if (qp->rate.resume_ns && qp->rate.resume_ns < next)
 		next = qp->rate.resume_ns;
-	if (next < qp->deadline_ns)
+	if (next < qp->timer.deadline_ns)
 		rxe_qp_set_deadline(engine, qp, next);
 }
 

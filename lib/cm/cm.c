@@ -23,7 +23,7 @@ void cm_free(struct cm *cm)
 {
 	while (cm->ids)
 		cm_id_forget(cm->ids);
-	free(cm->timers);
+	free(cm->timers.entries);
 	free(cm);
 }
 
@@ -51,9 +51,7 @@ void cm_input(struct cm *cm, const struct cm_path *path, const uint8_t mad[stati
 
 uint64_t cm_deadline(const struct cm *cm)
 {
-	const struct cm_id *first = cm_timer_first(cm);
-
-	return first ? first->deadline_ns : UINT64_MAX;
+	return heap_first_ns(&cm->timers);
 }
 
 /* Retries are used up. */

@@ -108,7 +108,7 @@ struct cm_id *cm_id_create(struct cm *cm, void *user)
 		return NULL;
 	id->cm = cm;
 	id->user = user;
-	id->timer_at = CM_NO_TIMER;
+	heap_entry_init(&id->timer);
 	DL_APPEND(cm->ids, id);
 	cm->num_ids++;
 	return id;

@@ -6,6 +6,7 @@
 #ifndef RXE_CM_ID_H
 #define RXE_CM_ID_H
 
+#include "emu/heap.h"
 #include "lib/cm/cm.h"
 
 /* Running out of memory fails the addition, not the process. */
@@ -62,15 +63,12 @@ struct cm_id {
 	uint64_t duplicates_ns; /* how long duplicates of the request may come */
 	uint16_t reject_reason; /* why we refused it; 0: we did not */
 	bool has_last;
-	struct cm_msg last;   /* the message that is retried, or answers duplicates */
-	uint64_t deadline_ns; /* of the timer, while timer_at is not CM_NO_TIMER */
-	uint32_t timer_at;    /* in the heap */
+	struct cm_msg last; /* the message that is retried, or answers duplicates */
+	struct heap_entry timer;
 
 	UT_hash_handle by_comm_id, by_remote, by_remote_qp, by_request;
 	bool in_comm_id, in_remote, in_remote_qp, in_request; /* tables that hold the id */
 };
-
-#define CM_NO_TIMER UINT32_MAX
 
 /* A service ID that is listened for. */
 struct cm_service {
@@ -86,8 +84,8 @@ struct cm {
 	uint32_t tid_high; /* of our transaction IDs; the rest is the communication ID */
 	struct cm_id *by_comm_id, *by_remote, *by_remote_qp, *by_request;
 	struct cm_service *services;
-	struct cm_id **timers; /* a heap by deadline, the earliest first */
-	uint32_t num_timers, max_timers;
+	struct heap timers;
+	uint32_t max_timers;
 };
 
 /* id.c: NULL or false where there is no memory. Dropping what is not in a table does nothing. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "emu/min.h"
 #include "lib/cma/private.h"
 
 #define RESPONSE_TIMEOUT     20 /* 4.096 us << 20, each side's, as Linux */
@@ -90,8 +91,8 @@ static void put_req(struct cm_req *req, const struct rdma_id *id, const struct c
 		.flow_control = conn->flow_control != 0,
 		.remote_cm_timeout = RESPONSE_TIMEOUT,
 		.local_cm_timeout = RESPONSE_TIMEOUT,
-		.retry_count = at_most(conn->retry_count, RDMA_MAX_RETRY),
-		.rnr_retry_count = at_most(conn->rnr_retry_count, RDMA_MAX_RETRY),
+		.retry_count = min_u8(conn->retry_count, RDMA_MAX_RETRY),
+		.rnr_retry_count = min_u8(conn->rnr_retry_count, RDMA_MAX_RETRY),
 		.max_cm_retries = MAX_CM_RETRIES,
 		.path_mtu = id->path_mtu,
 		.srq = id->srq,
@@ -155,7 +156,7 @@ int rdma_id_connect(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t
 	if (!put_endpoints(&msg, id, conn))
 		return -EINVAL;
 	keep_params(id, conn);
-	id->exchange.retry_count = at_most(conn->retry_count, RDMA_MAX_RETRY);
+	id->exchange.retry_count = min_u8(conn->retry_count, RDMA_MAX_RETRY);
 	id->exchange.mtu = id->path_mtu;
 	id->exchange.ack_timeout = id->has_ack_timeout && id->ack_timeout
 					   ? id->ack_timeout
@@ -201,7 +202,7 @@ int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t 
 		.target_ack_delay = TARGET_ACK_DELAY,
 		.failover_accepted = id->asked_alternate ? FAILOVER_UNSUPPORTED : 0,
 		.flow_control = conn->flow_control != 0,
-		.rnr_retry_count = at_most(conn->rnr_retry_count, RDMA_MAX_RETRY),
+		.rnr_retry_count = min_u8(conn->rnr_retry_count, RDMA_MAX_RETRY),
 		.srq = id->srq,
 		.local_ca_guid = id->ids->device[id->device].node_guid,
 		.vendor_id = conn->ece_vendor,

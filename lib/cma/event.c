@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "emu/min.h"
 #include "lib/cma/private.h"
 
 #define PKEY_BASE 0x7fffu
@@ -23,8 +24,8 @@ static void take_depths(struct rdma_id *id, uint8_t its_resources, uint8_t its_d
 {
 	const struct rdma_device *device = &id->ids->device[id->device];
 
-	id->exchange.responder_resources = at_most(its_depth, device->max_responder_resources);
-	id->exchange.initiator_depth = at_most(its_resources, device->max_initiator_depth);
+	id->exchange.responder_resources = min_u8(its_depth, device->max_responder_resources);
+	id->exchange.initiator_depth = min_u8(its_resources, device->max_initiator_depth);
 }
 
 /* A peer may offer more than the REQ asked for, as perftest's server does: this side initiates no
@@ -37,7 +38,7 @@ static void agree_on_depths(struct rdma_id *id, const struct cm_rep *rep)
 
 	take_depths(id, rep->responder_resources, rep->initiator_depth);
 	if (asked)
-		id->exchange.initiator_depth = at_most(id->exchange.initiator_depth, asked);
+		id->exchange.initiator_depth = min_u8(id->exchange.initiator_depth, asked);
 }
 
 static void rep_received(struct rdma_id *id, const struct cm_msg *msg)

@@ -157,11 +157,6 @@ void rdma_id_fill_ah(const struct rdma_id *id, struct ctl_cm_ah *ret);
 /* attr of struct ctl_cm_event. */
 void rdma_id_all_attr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret);
 
-static inline uint8_t at_most(uint8_t value, uint8_t limit)
-{
-	return value < limit ? value : limit;
-}
-
 static inline bool rdma_id_is_datagram(const struct rdma_id *id)
 {
 	return id->qp_type == IBV_QPT_UD;

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "emu/min.h"
+
 /* Limits of a poller's yield. A yield that returns sooner shows that no other thread wanted the
  * processor: the next yield comes after a while, which doubles each time. A yield that lasts longer
  * shows that others had their time slices. */
@@ -47,11 +49,6 @@ static uint64_t get(_Atomic uint64_t *value)
 static void set(_Atomic uint64_t *value, uint64_t to)
 {
 	atomic_store_explicit(value, to, memory_order_relaxed);
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 static struct schedule_decision decide(enum schedule_action action)
@@ -115,7 +112,7 @@ static bool is_oversubscribed(struct schedule *s, uint64_t now_ns)
 
 static bool is_quiet(struct schedule *s, uint64_t now_ns, uint64_t longest_ns)
 {
-	return now_ns < get(&s->quiet_at_ns) + smaller(get(&s->quiet_ns), longest_ns);
+	return now_ns < get(&s->quiet_at_ns) + min_u64(get(&s->quiet_ns), longest_ns);
 }
 
 /* The peer may wait for this processor. */
@@ -133,7 +130,7 @@ void schedule_yield_returned(struct schedule *s, uint64_t asked_ns, uint64_t now
 
 	assert(now_ns >= asked_ns);
 	if (took_ns < YIELD_QUIET_NS) {
-		set(&s->quiet_ns, quiet_ns ? smaller(2 * quiet_ns, QUIET_MAX_NS) : QUIET_MIN_NS);
+		set(&s->quiet_ns, quiet_ns ? min_u64(2 * quiet_ns, QUIET_MAX_NS) : QUIET_MIN_NS);
 		set(&s->quiet_at_ns, now_ns);
 		return;
 	}
@@ -168,7 +165,7 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 	atomic_fetch_add(&s->sleepers, 1);
 	return (struct schedule_decision){
 		.action = SCHEDULE_SLEEP,
-		.until_ns = now_ns + smaller(due_ns - now_ns, longest_ns),
+		.until_ns = now_ns + min_u64(due_ns - now_ns, longest_ns),
 		.longest_ns = longest_ns,
 	};
 }
@@ -180,7 +177,7 @@ void schedule_sleep_returned(struct schedule *s, const struct schedule_decision 
 
 	assert(slept->action == SCHEDULE_SLEEP);
 	assert(sleepers > 0);
-	set(&s->sleep_ns, timed_out ? smaller(2 * slept->longest_ns, SLEEP_MAX_NS) : SLEEP_MIN_NS);
+	set(&s->sleep_ns, timed_out ? min_u64(2 * slept->longest_ns, SLEEP_MAX_NS) : SLEEP_MIN_NS);
 }
 
 bool schedule_expects_more(struct schedule *s)
@@ -225,14 +222,14 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 						  const struct schedule_timers *timers,
 						  bool expecting)
 {
-	uint64_t deadline_ns = smaller(timers->engine_ns, timers->link_ns);
+	uint64_t deadline_ns = min_u64(timers->engine_ns, timers->link_ns);
 
 	if (is_delayed_ack(timers, now_ns)) {
 		set(&s->ack_held_at_ns, now_ns);
 		deadline_ns = now_ns + TICK_NS;
 	}
 	if (timers->unsent)
-		deadline_ns = smaller(deadline_ns, now_ns + RESEND_NS);
+		deadline_ns = min_u64(deadline_ns, now_ns + RESEND_NS);
 	if (expecting != schedule_expects_more(s))
 		atomic_store_explicit(&s->expecting, expecting, memory_order_relaxed);
 	if (deadline_ns >= get(&s->background_due_ns))
@@ -282,7 +279,7 @@ static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns)
 	assert(atomic_load(&s->stepping_back));
 	/* Not beyond the timer that woke the thread, or it would wake the thread again. */
 	if (s->due_ns > now_ns)
-		until_ns = smaller(until_ns, s->due_ns);
+		until_ns = min_u64(until_ns, s->due_ns);
 	s->state = SCHEDULE_STEPPING_BACK;
 	atomic_store(&s->background_due_ns, until_ns);
 	return decide_until(SCHEDULE_STEP_BACK, until_ns);
@@ -388,13 +385,13 @@ struct schedule_decision schedule_background_next(struct schedule *s, uint64_t n
 uint64_t schedule_link_wait_began(struct schedule *s, uint64_t now_ns,
 				  const struct schedule_timers *timers)
 {
-	uint64_t until_ns = smaller(timers->engine_ns, timers->link_ns);
+	uint64_t until_ns = min_u64(timers->engine_ns, timers->link_ns);
 
 	assert(s->state == SCHEDULE_LISTENING);
 	if (timers->unsent)
-		until_ns = smaller(until_ns, now_ns + RESEND_NS);
+		until_ns = min_u64(until_ns, now_ns + RESEND_NS);
 	if (atomic_load(&s->ack_held_at_ns) + ACK_HELD_RECENTLY_NS > now_ns)
-		until_ns = smaller(until_ns, now_ns + TICK_NS);
+		until_ns = min_u64(until_ns, now_ns + TICK_NS);
 	atomic_store(&s->background_due_ns, until_ns);
 	return until_ns;
 }

@@ -2,6 +2,7 @@
 /* Connections and datagram lookups: connect, accept, reject, establish, disconnect. Endpoints: ids
  * that are made from what rdma_getaddrinfo() found, with a queue pair if one is wanted, and whose
  * calls wait. */
+#include "emu/min.h"
 #include "lib/rdmacm/id.h"
 
 #include <stdatomic.h>
@@ -87,11 +88,6 @@ static int pack_conn(struct ctl_cm_conn *ret, const struct rcm_id *id,
 	return 0;
 }
 
-static uint8_t least(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b;
-}
-
 /* As rcm_qp_to_rts(). */
 static int to_rts(struct rcm_id *id, uint8_t responder_resources, uint8_t initiator_depth)
 {
@@ -107,11 +103,11 @@ static void agree_on_resources(struct rcm_id *id, const struct rdma_conn_param *
 
 	id->initiator_depth = param && param->initiator_depth != RDMA_MAX_INIT_DEPTH
 				      ? param->initiator_depth
-				      : least(id->initiator_depth, device->max_initiator_depth);
+				      : min_u8(id->initiator_depth, device->max_initiator_depth);
 	id->responder_resources =
 		param && param->responder_resources != RDMA_MAX_RESP_RES
 			? param->responder_resources
-			: least(id->responder_resources, device->max_responder_resources);
+			: min_u8(id->responder_resources, device->max_responder_resources);
 }
 
 int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)

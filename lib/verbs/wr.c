@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/container_of.h"
 #include "emu/limits.h"
 #include "emu/queue.h"
 #include "lib/abi/newer.h"

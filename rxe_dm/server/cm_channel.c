@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "emu/container_of.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/conn.h"

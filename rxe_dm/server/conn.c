@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "emu/container_of.h"
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/capture.h"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "emu/container_of.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "emu/container_of.h"
 #include "lib/control/log.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Packets of QP 1: UD SEND_ONLY of one MAD each, as Linux sends them. */
 #include "rxe_dm/server/gsi.h"
+#include "emu/container_of.h"
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/device.h"

@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "emu/container_of.h"
+#include "emu/min.h"
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
@@ -221,11 +223,6 @@ static uint64_t linger_end_ns(struct instance *instance, uint64_t now_ns)
 	return instance->idle_since_ns + instance->linger_ns;
 }
 
-static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
-{
-	return a_ns < b_ns ? a_ns : b_ns;
-}
-
 /* Continues each call that has more to do, or waits for other processes, by one step. Returns when
  * to do so again. conn_resume() may free its own connection, but ends no other one, so next stays.
  * Between two turns every source of the loop that is ready is handled once: a long call delays
@@ -240,7 +237,7 @@ static uint64_t resume_calls(const struct instance *instance, uint64_t now_ns)
 		switch (conn_resume(conn)) {
 		case 0: break;
 		case SERVE_MORE: due_ns = now_ns; break;
-		case SERVE_WAIT: due_ns = earlier(due_ns, now_ns + WAIT_NS); break;
+		case SERVE_WAIT: due_ns = min_u64(due_ns, now_ns + WAIT_NS); break;
 		}
 	}
 	return due_ns;
@@ -258,11 +255,11 @@ static uint64_t run_jobs(struct instance *instance, uint64_t now_ns)
 	gsi_deliver(instance);
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
 		for (size_t job = 0; job < sizeof(device_jobs) / sizeof(device_jobs[0]); job++)
-			due_ns = earlier(due_ns, device_jobs[job](&instance->devices[i], now_ns));
+			due_ns = min_u64(due_ns, device_jobs[job](&instance->devices[i], now_ns));
 	}
-	due_ns = earlier(due_ns, cm_run(instance, now_ns));
-	due_ns = earlier(due_ns, sysfs_run(instance, now_ns));
-	due_ns = earlier(due_ns, listeners_resume(&instance->listeners, now_ns));
+	due_ns = min_u64(due_ns, cm_run(instance, now_ns));
+	due_ns = min_u64(due_ns, sysfs_run(instance, now_ns));
+	due_ns = min_u64(due_ns, listeners_resume(&instance->listeners, now_ns));
 	return instance->gsi_local ? now_ns : due_ns;
 }
 
@@ -289,7 +286,7 @@ int instance_run(struct instance *instance)
 
 		if (end_ns <= now_ns)
 			break;
-		due_ns = earlier(due_ns, earlier(end_ns, run_jobs(instance, now_ns)));
+		due_ns = min_u64(due_ns, min_u64(end_ns, run_jobs(instance, now_ns)));
 		rc = loop_once(&instance->loop, loop_timeout_ms(due_ns, clock_now_ns()));
 		if (rc < 0) {
 			ctl_log(CTL_LOG_ERROR,

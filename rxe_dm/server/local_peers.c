@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "emu/container_of.h"
 #include "lib/control/log.h"
 #include "lib/control/process.h"
 #include "lib/control/socket.h"

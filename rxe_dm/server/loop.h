@@ -21,8 +21,6 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 
-#define container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
-
 #define LOOP_BATCH 16 /* events a system call */
 
 struct loop {

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "emu/container_of.h"
 #include "lib/control/client.h"
 #include "lib/control/log.h"
 #include "lib/control/socket.h"

@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "emu/container_of.h"
 #include "emu/engine.h"
 #include "net/link/clock.h"
 #include "net/link/ethernet/ethernet.h"

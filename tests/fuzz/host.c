@@ -321,7 +321,7 @@ void host_free(struct host *host)
 			continue;
 		MUST(q->qp.state == RXE_QPS_ERR || q->qp.state == RXE_QPS_RESET);
 		MUST(rxe_ring_used(&q->qp.sq) == 0 && rxe_ring_used(&q->qp.rq) == 0);
-		MUST(q->qp.deadline_ns == UINT64_MAX);
+		MUST(q->qp.timer.deadline_ns == UINT64_MAX);
 	}
 	for (uint32_t i = 0; i < HOST_SLOTS && !host->is_small; i++)
 		MUST(!host->recv[i].open || host->recv[i].queue >= HOST_QPS);
@@ -331,7 +331,7 @@ void host_free(struct host *host)
 		free(host->qp[i].sq_mem);
 		free(host->qp[i].rq_mem);
 	}
-	MUST(host->engine.num_timers == 0 && !host->engine.ready);
+	MUST(host->engine.timers.count == 0 && !host->engine.ready);
 	rxe_srq_fini(&host->engine, &host->srq);
 	rxe_srq_fini(&host->engine, &host->xsrq);
 	rxe_cq_fini(&host->engine, &host->cq);

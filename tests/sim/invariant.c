@@ -31,9 +31,9 @@ static void check_requester(const struct oracle *o, const struct end *end)
 	MUST(req->una_psn == req->cur_psn || qp->attr.timeout == 0 || retry->rnr_until_ns ||
 		     retry->deadline_ns != UINT64_MAX,
 	     "it waits for an answer without a timer");
-	MUST(retry->deadline_ns == UINT64_MAX || qp->deadline_ns <= retry->deadline_ns,
+	MUST(retry->deadline_ns == UINT64_MAX || qp->timer.deadline_ns <= retry->deadline_ns,
 	     "its timer is later than its deadline");
-	MUST(!retry->rnr_until_ns || qp->deadline_ns <= retry->rnr_until_ns || qp->on_ready,
+	MUST(!retry->rnr_until_ns || qp->timer.deadline_ns <= retry->rnr_until_ns || qp->on_ready,
 	     "it waits out an RNR NAK without a timer");
 }
 
@@ -58,7 +58,7 @@ static void check_dead(const struct oracle *o, const struct end *end)
 
 	MUST(rxe_ring_used(&qp->sq) == 0, "requests were not flushed");
 	MUST(rxe_ring_used(&qp->rq) == 0 && !qp->claim.held, "receives were not flushed");
-	MUST(qp->deadline_ns == UINT64_MAX, "a timer runs after the end");
+	MUST(qp->timer.deadline_ns == UINT64_MAX, "a timer runs after the end");
 	MUST(qp->rc.req.in_flight == 0, "bytes are in flight after the end");
 }
 
@@ -67,9 +67,9 @@ static void check_qp(const struct oracle *o, const struct end *end)
 	const struct rxe_qp *qp = &end->qp;
 	const struct rxe_engine *engine = &end->node->engine;
 
-	MUST((qp->deadline_ns == UINT64_MAX) == (qp->timer_index == UINT32_MAX),
+	MUST((qp->timer.deadline_ns == UINT64_MAX) == (qp->timer.index == HEAP_NOWHERE),
 	     "it has a deadline, and no place among those that do");
-	MUST(qp->timer_index == UINT32_MAX || engine->timer[qp->timer_index] == qp,
+	MUST(qp->timer.index == HEAP_NOWHERE || engine->timer[qp->timer.index] == &qp->timer,
 	     "another has its place among the timers");
 	MUST(qp->events == 0 || end->node->asleep_until_ns, "an event was not reported");
 	switch (qp->state) {
@@ -128,7 +128,7 @@ static void check_node(const struct oracle *o, const struct node *node)
 	if (wrs != engine->open_wrs)
 		oracle_fail(o, "node %u: %u requests are open, the engine says %u", node->index,
 			    wrs, engine->open_wrs);
-	for (i = 1; i < engine->num_timers; i++) {
+	for (i = 1; i < engine->timers.count; i++) {
 		if (engine->timer[i]->deadline_ns < engine->timer[(i - 1) / 2]->deadline_ns)
 			oracle_fail(o, "node %u: its timers are not in order", node->index);
 	}

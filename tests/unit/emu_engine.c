@@ -9,6 +9,7 @@
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/limits.h"
+#include "emu/min.h"
 #include "emu/peer.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
@@ -343,8 +344,8 @@ static bool heap_is_good(const struct rxe_engine *engine)
 {
 	uint32_t i;
 
-	for (i = 0; i < engine->num_timers; i++) {
-		if (engine->timer[i]->timer_index != i)
+	for (i = 0; i < engine->timers.count; i++) {
+		if (engine->timer[i]->index != i)
 			return false;
 		if (i > 0 &&
 		    engine->timer[(i - 1) / 2]->deadline_ns > engine->timer[i]->deadline_ns)
@@ -359,10 +360,8 @@ START_TEST(deadlines)
 	struct rxe_engine *engine = &end->engine;
 	uint32_t seed = 1, i, j;
 
-	for (i = 0; i < 200; i++) {
-		qps[i].deadline_ns = UINT64_MAX;
-		qps[i].timer_index = UINT32_MAX;
-	}
+	for (i = 0; i < 200; i++)
+		heap_entry_init(&qps[i].timer);
 	ck_assert_uint_eq(rxe_engine_deadline(engine), UINT64_MAX);
 	for (i = 0; i < 20000; i++) {
 		uint64_t least = UINT64_MAX;
@@ -371,13 +370,13 @@ START_TEST(deadlines)
 		rxe_qp_set_deadline(engine, &qps[seed % 200],
 				    seed >> 30 == 0 ? UINT64_MAX : seed >> 8);
 		for (j = 0; j < 200; j++)
-			least = qps[j].deadline_ns < least ? qps[j].deadline_ns : least;
+			least = min_u64(qps[j].timer.deadline_ns, least);
 		ck_assert_uint_eq(rxe_engine_deadline(engine), least);
 	}
 	ck_assert(heap_is_good(engine));
 	for (j = 0; j < 200; j++)
 		rxe_qp_set_deadline(engine, &qps[j], UINT64_MAX);
-	ck_assert_uint_eq(engine->num_timers, 0);
+	ck_assert_uint_eq(engine->timers.count, 0);
 }
 END_TEST
 
@@ -431,7 +430,7 @@ START_TEST(destroyed_without_a_trace)
 	qp_free(end, &set);
 	ck_assert(cq_is_empty(&set.send_cq));
 	ck_assert_ptr_null(end->engine.ready);
-	ck_assert_uint_eq(end->engine.num_timers, 0);
+	ck_assert_uint_eq(end->engine.timers.count, 0);
 	ck_assert_ptr_null(rxe_engine_find_qp(&end->engine, set.qp.qpn));
 	qp_new(end, &set, RXE_QPT_UC, NULL, FIXTURE_CQE);
 }

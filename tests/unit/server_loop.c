@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "emu/container_of.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/loop.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "emu/min.h"
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/connection.h"
@@ -14,13 +15,6 @@
 #include "lib/rdmacm/rsocket/wait.h"
 
 #define INLINE_MAX 512
-
-static uint32_t least(uint64_t a, uint64_t b)
-{
-	uint64_t less = a < b ? a : b;
-
-	return less > UINT32_MAX ? UINT32_MAX : (uint32_t)less;
-}
 
 /* Makes an entry of the send queue, bytes of the ring and a credit available. 0 or a positive
  * errno. */
@@ -49,7 +43,7 @@ static uint8_t *take(struct rs_sender *sender, uint32_t *len)
 
 	if (!sender->used)
 		sender->head = 0;
-	*len = least(*len, least(sender->size - sender->used, sender->size - sender->head));
+	*len = min_u32(*len, min_u32(sender->size - sender->used, sender->size - sender->head));
 	bytes = sender->buf + sender->head;
 	sender->head = (sender->head + *len) % sender->size;
 	sender->used += *len;
@@ -62,7 +56,7 @@ static uint8_t *take(struct rs_sender *sender, uint32_t *len)
 static uint32_t send_piece(struct rsocket *rs, struct rs_iov *iov, size_t left,
 			   const struct rs_sge *remote)
 {
-	uint32_t len = least(left, remote ? remote->length : rs->sender.target.length);
+	uint32_t len = (uint32_t)min_u64(left, remote ? remote->length : rs->sender.target.length);
 	bool is_inline = len <= rs->options.inline_bytes && len <= INLINE_MAX;
 	uint8_t small[INLINE_MAX], *bytes = is_inline ? small : take(&rs->sender, &len);
 	int err;
@@ -134,7 +128,7 @@ int rs_stream_send(struct rsocket *rs, struct rs_iov *iov, size_t len, struct ms
 /* Copies the first len unread bytes, which leaves them unread. */
 static void copy_unread(const struct rs_receiver *receiver, struct rs_iov *iov, uint32_t len)
 {
-	uint32_t first = least(len, receiver->size - receiver->offset);
+	uint32_t first = min_u32(len, receiver->size - receiver->offset);
 
 	rs_iov_scatter(iov, receiver->buf + receiver->offset, first);
 	rs_iov_scatter(iov, receiver->buf, len - first);
@@ -150,7 +144,7 @@ static void consume(struct rs_receiver *receiver, uint32_t len, uint32_t entries
 	receiver->free += len;
 	while (len) {
 		message = &receiver->lens[receiver->first];
-		n = least(len, *message);
+		n = min_u32(len, *message);
 		*message -= n;
 		len -= n;
 		if (*message)
@@ -189,7 +183,7 @@ int rs_stream_receive(struct rsocket *rs, struct rs_iov *iov, size_t len, struct
 			err = await_data(rs, may_wait);
 		if (err || !receiver->unread)
 			break;
-		n = least(left, receiver->unread);
+		n = (uint32_t)min_u64(left, receiver->unread);
 		copy_unread(receiver, iov, n);
 		left -= n;
 		if (flags & MSG_PEEK)
