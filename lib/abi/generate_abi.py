@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: MIT
 """From a list of symbols (see symbols.tsv) make a linker version script and the functions that refuse.
 
-usage: generate_abi.py LIST MAP STUBS.c
+usage: generate_abi.py LIST MAP STUBS.c [--without FEATURE]
+
+FEATURE: the symbols of this kind are not written in a .c file, and fail.
 """
 import sys
 
 PRIVATE = ["34", "57", "59", "64", "65"]
 
+WRITTEN = ("code", "rsockets")  # in a .c file
 BODIES = {
     "errno": ("int", "return errno = EOPNOTSUPP;"),
     "fail": ("long", "errno = EOPNOTSUPP;\n\treturn -1;"),
@@ -59,7 +62,7 @@ def write_map(rows, path):
                 parent = " " + node
 
 
-def write_stubs(rows, path):
+def write_stubs(rows, path, without=()):
     default = newest(rows)
     made = set()
     with open(path, "w", encoding="ascii") as f:
@@ -67,7 +70,8 @@ def write_stubs(rows, path):
         f.write("#include <errno.h>\n#include <stddef.h>\n#include <stdint.h>\n\n")
         for node, symbol, kind in rows:
             is_default = default[symbol] == node
-            if kind == "code":
+            kind = "fail" if kind in without else kind
+            if kind in WRITTEN:
                 continue
             target = symbol if is_default else "refuse_" + kind.replace("-", "_") + "_" + symbol
             if target not in made:
@@ -82,7 +86,7 @@ def write_stubs(rows, path):
 def main():
     rows = read(sys.argv[1])
     write_map(rows, sys.argv[2])
-    write_stubs(rows, sys.argv[3])
+    write_stubs(rows, sys.argv[3], sys.argv[5:])
 
 
 if __name__ == "__main__":

@@ -62,6 +62,18 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 	return false;
 }
 
+/* False: explained. */
+static bool has_rsockets(const char *folders)
+{
+	char path[PATH_MAX];
+
+	if (run_find(folders, RSOCKETS, path))
+		return true;
+	ctl_log(CTL_LOG_ERROR, "--rsockets: this installation has no " RSOCKETS
+			       ": it was built without rsockets (meson setup -Drsockets=enabled)");
+	return false;
+}
+
 static int set_libraries(const char *folders, bool rsockets)
 {
 	int rc = run_set_list("LD_LIBRARY_PATH", folders, run_variable("LD_LIBRARY_PATH"));
@@ -159,7 +171,7 @@ int command_run(int argc, char **argv)
 		fprintf(stderr, "rxe_dm: run what? For example: rxe_dm run ibv_devinfo\n");
 		return 2;
 	}
-	if (!find_libraries(folders))
+	if (!find_libraries(folders) || (rsockets && !has_rsockets(folders)))
 		return 1;
 	status = need_server(&options.settings, (enum run_view)view, host, keep, folders);
 	if (status)

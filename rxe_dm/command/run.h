@@ -4,6 +4,7 @@
 #ifndef RXE_DM_COMMAND_RUN_H
 #define RXE_DM_COMMAND_RUN_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,8 @@ enum run_view {
  * installation's libraries are, with colons between. host: the adapters of the host are also seen.
  * What fails is explained, and the program runs without files. */
 void run_view(struct ctl_client *client, bool host, const char *folders);
+/* Finds a file in folders, which has colons between. False: there is none. */
+bool run_find(const char *folders, const char *name, char ret[static PATH_MAX]);
 /* The variable becomes a list with a colon between, if neither is empty. 0 or a negative errno. */
 int run_set_list(const char *variable, const char *first, const char *second);
 /* Its value, or "". */

@@ -15,19 +15,25 @@
 
 #define PRELOADED "librxe_dm_uverbs.so"
 
-/* Its path, which holds also where the program changes LD_LIBRARY_PATH; but a path in LD_PRELOAD
- * has neither blanks nor colons: then the name, which is found by LD_LIBRARY_PATH. */
-static void find_preloaded(const char *folders, char ret[static PATH_MAX])
+bool run_find(const char *folders, const char *name, char ret[static PATH_MAX])
 {
 	for (const char *at = folders; *at; at += *at == ':') {
 		const int len = (int)strcspn(at, ":");
 
-		if (snprintf(ret, PATH_MAX, "%.*s/" PRELOADED, len, at) < PATH_MAX &&
-		    access(ret, R_OK) == 0 && !strpbrk(ret, " \t:"))
-			return;
+		if (snprintf(ret, PATH_MAX, "%.*s/%s", len, at, name) < PATH_MAX &&
+		    access(ret, R_OK) == 0)
+			return true;
 		at += len;
 	}
-	snprintf(ret, PATH_MAX, PRELOADED);
+	return false;
+}
+
+/* Its path, which holds also where the program changes LD_LIBRARY_PATH; but a path in LD_PRELOAD
+ * has neither blanks nor colons: then the name, which is found by LD_LIBRARY_PATH. */
+static void find_preloaded(const char *folders, char ret[static PATH_MAX])
+{
+	if (!run_find(folders, PRELOADED, ret) || strpbrk(ret, " \t:"))
+		snprintf(ret, PATH_MAX, PRELOADED);
 }
 
 static const char *reason(int rc)

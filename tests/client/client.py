@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """One client test: real programs against a device of their own. Exit 0, 1, or 77 when it cannot run here.
 
-usage: client.py --list | client.py CASE --build DIR"""
+usage: client.py --list [--without FEATURE...] | client.py CASE --build DIR"""
 
 import argparse
 import importlib
@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 
+from left_out import NEEDED_BY, has_what_it_needs
 from links import why_not
 from program import Failure, Skip
 
@@ -50,12 +51,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("case", nargs="?")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--without", nargs="*", default=[], choices=NEEDED_BY)
     parser.add_argument("--build")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the runner timed out: end what was started
     cases = all_cases()
     if options.list:
-        print("\n".join(cases))
+        print("\n".join(case for case in cases if has_what_it_needs(case, options.without)))
         return 0
     return run_case(options.case, cases[options.case], options.build)
 
