@@ -16,6 +16,7 @@
 #include "emu/rc/rc.h"
 #include "emu/rc/time_wait.h"
 #include "emu/srq.h"
+#include "emu/supported.h"
 #include "emu/uc.h"
 #include "emu/ud.h"
 #include "net/wire/train.h"
@@ -154,7 +155,7 @@ static enum output_result ask(struct rxe_engine *engine, struct rxe_qp *qp,
 	case RXE_QPT_XRC_RECV: return rc_output(engine, qp, train);
 	case RXE_QPT_UC: return uc_output(engine, qp, train);
 	case RXE_QPT_UD: return ud_output(engine, qp, train);
-	case RXE_QPT_RAW: return raw_output(engine, qp, train);
+	case RXE_QPT_RAW: return RXE_RAW_SUPPORTED ? raw_output(engine, qp, train) : OUTPUT_IDLE;
 	case RXE_QPT_WQ: break;
 	}
 	return OUTPUT_IDLE;

@@ -13,6 +13,7 @@
 #include "emu/raw/raw.h"
 #include "emu/rc/rc.h"
 #include "emu/rc/time_wait.h"
+#include "emu/supported.h"
 #include "emu/uc.h"
 #include "emu/ud.h"
 #include "net/wire/gid.h"
@@ -199,7 +200,10 @@ void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arri
 		return;
 	}
 	if (opcode_service(packet.bth.opcode) == WIRE_RAW) {
-		raw_input(engine, &packet, arrival);
+		if (RXE_RAW_SUPPORTED)
+			raw_input(engine, &packet, arrival);
+		else
+			counters->rcvd_no_qp++;
 		return;
 	}
 	if (packet.bth.dest_qpn == MULTICAST_QPN) {

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """From features.tsv make docs/VERBS.md, or the table that C programs include.
 
-usage: generate_features.py FEATURES LIBMLX5_SYMBOLS OUT.md|OUT.inc
+usage: generate_features.py FEATURES LIBMLX5_SYMBOLS OUT.md|OUT.inc [--without PART...]
+
+--without: parts that the build leaves out. Their functions are refused.
 """
 import fnmatch
 import sys
@@ -32,7 +34,7 @@ def exported(path):
     return list(dict.fromkeys(names))
 
 
-def read(path, mlx5_symbols):
+def read(path, mlx5_symbols, without=()):
     """[(title, [(library, function, state, note)])], patterns resolved."""
     sections, seen = [], set()
     with open(path, encoding="ascii") as f:
@@ -41,7 +43,9 @@ def read(path, mlx5_symbols):
             if line.startswith("= "):
                 sections.append((line[2:], []))
             elif line and not line.startswith("#"):
-                library, name, state, note = line.split("\t")
+                library, name, state, note, *part = line.split("\t")
+                if set(part) & set(without):
+                    state, note = "refused", "this build leaves it out"
                 if state not in STATES:
                     raise SystemExit(f"{path}:{number}: no such state: {state}")
                 names = [n for n in mlx5_symbols if fnmatch.fnmatchcase(n, name) and n not in seen] if "*" in name else [name]
@@ -80,7 +84,7 @@ def include(sections):
 
 
 def main():
-    sections = read(sys.argv[1], exported(sys.argv[2]))
+    sections = read(sys.argv[1], exported(sys.argv[2]), sys.argv[5:])
     with open(sys.argv[3], "w", encoding="ascii") as f:
         f.write(markdown(sections) if sys.argv[3].endswith(".md") else include(sections))
 

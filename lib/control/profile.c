@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "emu/limits.h"
+#include "emu/supported.h"
 
 static const struct ctl_key_word switch_words[] = { { "off", 0 }, { "on", 1 }, { NULL, 0 } };
 static const struct ctl_key_word atomic_words[] = { { "none", IBV_ATOMIC_NONE },
@@ -45,7 +46,13 @@ static const struct ctl_key_word speed_words[] = { { "SDR", 1 },   { "DDR", 2 },
 	{                                                                                          \
 #member, CTL_KEY_WORD, AT(member), .words = list                                   \
 	}
-#define SWITCH(member) WORD(member, switch_words)
+/* is_built: 0 where the build leaves the feature out. It is then off, also where the file turns it
+ * on. */
+#define SWITCH_IF(member, is_built)                                                                \
+	{                                                                                          \
+#member, CTL_KEY_WORD, AT(member), .max = is_built, .words = switch_words          \
+	}
+#define SWITCH(member) SWITCH_IF(member, 1)
 
 /* clang-format off */
 const struct ctl_key ctl_key_table[] = {
@@ -87,7 +94,7 @@ const struct ctl_key ctl_key_table[] = {
 	SWITCH(mem_mgt_extensions),
 	SWITCH(flush),
 	SWITCH(atomic_write),
-	SWITCH(raw_packet),
+	SWITCH_IF(raw_packet, RXE_RAW_SUPPORTED),
 	SWITCH(path_migration),
 	SWITCH(rate_limit),
 	SWITCH(cq_moderation),
@@ -138,7 +145,7 @@ void ctl_profile_init(struct ctl_profile *ret)
 		if (key->kind == CTL_KEY_NUMBER || key->kind == CTL_KEY_SIZE)
 			store(key, key->max, ret);
 		else if (key->words == switch_words)
-			store(key, 1, ret);
+			store(key, key->max, ret);
 	}
 	ret->vendor_part_id = 1;
 	ret->hw_ver = 0;
@@ -227,7 +234,7 @@ static bool set_word(const struct ctl_key *key, const char *text, struct ctl_pro
 	while (at->word && strcasecmp(at->word, text) != 0)
 		at++;
 	if (at->word)
-		store(key, at->value, profile);
+		store(key, key->words == switch_words ? at->value & key->max : at->value, profile);
 	return at->word;
 }
 

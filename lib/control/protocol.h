@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "emu/limits.h"
+#include "emu/supported.h"
 #include "lib/control/cm.h"
 #include "lib/control/profile.h"
 #include "lib/control/shared.h"
@@ -325,8 +326,12 @@ struct ctl_reply {
 };
 static_assert(sizeof(struct ctl_reply) == 1024, "wire layout");
 
+/* What a server offers, the libraries must have. */
+#define CTL_LEFT_OUT (RXE_RAW_SUPPORTED ? 0u : 1u << 31)
+
 #define CTL_LAYOUT                                                                                 \
 	((uint32_t)(sizeof(struct ctl_shared) ^ sizeof(struct ctl_slot) << 8 ^                     \
-		    sizeof(struct ctl_device) << 20))
+		    sizeof(struct ctl_device) << 20) ^                                             \
+	 CTL_LEFT_OUT)
 
 #endif

@@ -8,6 +8,7 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/raw/frame.h"
+#include "emu/supported.h"
 #include "lib/progress/fault.h"
 #include "lib/progress/link.h"
 #include "lib/progress/memory.h"
@@ -136,35 +137,6 @@ static void host_failed(void *host, const struct rxe_qp *qp, enum rxe_failed wha
 	progress->owner->qp_failed(progress, qp, what, status);
 }
 
-static _Atomic uint64_t *raw_listeners(const struct progress *progress)
-{
-	return progress->attachment->shared->remote_requests.raw_listeners;
-}
-
-static void host_raw_listens(void *host, bool yes)
-{
-	const struct progress *progress = host;
-	const uint32_t slot = progress->attachment->slot;
-	const uint64_t bit = 1ull << slot % 64;
-
-	if (yes)
-		atomic_fetch_or(&raw_listeners(progress)[slot / 64], bit);
-	else
-		atomic_fetch_and(&raw_listeners(progress)[slot / 64], ~bit);
-}
-
-static uint32_t host_raw_listener(void *host, uint32_t slot)
-{
-	for (uint32_t i = slot / 64; i < RXE_MAX_SLOTS / 64; i++) {
-		const uint64_t from = i == slot / 64 ? UINT64_MAX << slot % 64 : UINT64_MAX;
-		const uint64_t bits = atomic_load(&raw_listeners(host)[i]) & from;
-
-		if (bits)
-			return i * 64 + (uint32_t)__builtin_ctzll(bits);
-	}
-	return RXE_MAX_SLOTS;
-}
-
 static uint64_t host_grace_begin(void *host)
 {
 	return grace_begin(&((struct progress *)host)->grace);
@@ -212,8 +184,8 @@ static const struct rxe_host_ops host_ops = {
 	.srq_take = remote_srq_take,
 	.srq_done = remote_srq_done,
 	.completing = faults_completing,
-	.raw_listens = host_raw_listens,
-	.raw_listener = host_raw_listener,
+	.raw_listens = RXE_RAW_SUPPORTED ? host_raw_listens : NULL,
+	.raw_listener = RXE_RAW_SUPPORTED ? host_raw_listener : NULL,
 };
 
 /* A delayed ACK follows the next request. The peer's engine gets the ACK first where both arrive in

@@ -13,6 +13,7 @@
 #include "emu/container_of.h"
 #include "emu/engine.h"
 #include "emu/raw/frame.h"
+#include "emu/supported.h"
 #include "lib/control/log.h"
 #include "lib/progress/local_peer.h"
 #include "lib/progress/progress.h"
@@ -24,9 +25,6 @@
 #include "net/link/fault/link.h"
 #include "net/link/memory/memory.h"
 #include "net/link/udp/udp.h"
-
-/* Frames that one call of the raw port receives. */
-#define FRAMES 16
 
 static struct progress *progress_of(struct device_link *link)
 {
@@ -216,7 +214,8 @@ void device_link_close(struct device_link *link)
 	link->recorder = NULL;
 	tail_close(link->tail);
 	link->tail = NULL;
-	raw_port_close(link->raw_port);
+	if (RXE_RAW_SUPPORTED)
+		raw_port_close(link->raw_port);
 	link->raw_port = NULL;
 	link_close(link->phy);
 	link->phy = link->top = NULL;
@@ -224,8 +223,8 @@ void device_link_close(struct device_link *link)
 
 bool device_link_has_descriptors(const struct device_link *link)
 {
-	return link_has_descriptors(link->phy) &&
-	       (!link->raw_port || descriptor_is_kept(raw_port_fd(link->raw_port)));
+	return link_has_descriptors(link->phy) && (!RXE_RAW_SUPPORTED || !link->raw_port ||
+						   descriptor_is_kept(raw_port_fd(link->raw_port)));
 }
 
 static void follow_rules(struct device_link *link)
@@ -300,65 +299,6 @@ int device_link_receive(struct device_link *link, struct wire_arrival *ret, size
 	n = link_receive(link->top, ret, max);
 	faults_report(&link->faults);
 	return n;
-}
-
-/* Wakes the threads that wait on the link. */
-static int watch(const struct device_link *link, const struct raw_port *port)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
-
-	return epoll_ctl(link_wait_fd(link->phy), EPOLL_CTL_ADD, raw_port_fd(port), &event) == 0
-		       ? 0
-		       : -errno;
-}
-
-int device_link_open_raw(struct device_link *link)
-{
-	struct progress *progress = progress_of(link);
-	struct raw_port *port;
-	uint32_t mtu;
-	int err;
-
-	assert(progress->engine);
-	if (link->raw_port)
-		return 0;
-	err = raw_port_open(&port, progress->info->if_name);
-	if (err)
-		return err;
-	err = watch(link, port);
-	if (err) {
-		raw_port_close(port);
-		return err;
-	}
-	mtu = raw_port_mtu(port) < WIRE_MAX_PAYLOAD ? raw_port_mtu(port) : WIRE_MAX_PAYLOAD;
-	progress->engine->cfg.max_frame = mtu + RAW_ETH_LEN + RAW_VLAN_LEN;
-	link->raw_port = port;
-	return 0;
-}
-
-bool device_link_send_raw(struct device_link *link, const struct wire_train *train)
-{
-	if (!link->raw_port || link->is_closed)
-		return true;
-	return raw_port_send(link->raw_port, train, &slot_of(link)->counters.send_err) == 0;
-}
-
-bool device_link_receive_raw(struct device_link *link, uint64_t now_ns)
-{
-	struct progress *progress = progress_of(link);
-	struct raw_port_frame frames[FRAMES];
-	int n;
-
-	if (!link->raw_port || link->is_closed)
-		return false;
-	n = raw_port_receive(link->raw_port, frames, FRAMES, &slot_of(link)->lost.link_bad_frames);
-	assert(n <= FRAMES);
-	if (n < 0)
-		progress_suspect_descriptors(progress);
-	for (int i = 0; i < n; i++)
-		rxe_engine_raw_input(progress->engine, frames[i].p, frames[i].len,
-				     frames[i].lacks_checksum, now_ns);
-	return n > 0;
 }
 
 struct gid device_link_gid(const struct progress *progress, uint32_t index)

@@ -70,8 +70,8 @@ uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint
 int device_link_send(struct device_link *link, struct wire_train *trains, size_t n);
 int device_link_receive(struct device_link *link, struct wire_arrival *ret, size_t max);
 
-/* The raw port of a device on an interface (net/link/ethernet/raw_port.h): bare trains of the
- * engine go out by it, and its frames go to the engine. They pass neither fault rules nor
+/* raw.c: the raw port of a device on an interface (net/link/ethernet/raw_port.h). Bare trains of
+ * the engine go out by it, and its frames go to the engine. They pass neither fault rules nor
  * captures. */
 
 /* Opens the port unless it is open; the link's wait descriptor then also reports its frames. 0,

@@ -214,6 +214,9 @@ bool host_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rx
 /* Only memory of this process persists: that of others and device memory are refused. */
 bool host_mem_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
 		      uint64_t *ticket);
+/* raw.c: of struct rxe_host_ops. */
+void host_raw_listens(void *host, bool yes);
+uint32_t host_raw_listener(void *host, uint32_t slot);
 
 /* The background thread. 0 or a negative errno. Under the engine lock. */
 int progress_thread_start(struct progress *progress);

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "emu/engine.h"
+#include "emu/supported.h"
 #include "lib/control/cancel.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/link.h"
@@ -137,7 +138,7 @@ static int send_some(struct progress *progress)
 	const uint32_t waiting = progress->tx_count - progress->tx_first;
 	uint32_t n = 0;
 
-	if (first->bare)
+	if (RXE_RAW_SUPPORTED && first->bare)
 		return device_link_send_raw(&progress->link, first) ? 1 : 0;
 	while (n < waiting && !first[n].bare)
 		n++;
@@ -294,7 +295,9 @@ static bool receive(struct progress *progress, uint64_t *now_ns)
 		if (n <= 0 || (n < FEW_ARRIVALS && progress->receives_found < MANY_RECEIVES))
 			break;
 	}
-	return device_link_receive_raw(&progress->link, *now_ns) || any;
+	if (RXE_RAW_SUPPORTED)
+		any |= device_link_receive_raw(&progress->link, *now_ns);
+	return any;
 }
 
 bool progress_run(struct progress *progress, uint64_t now_ns)

@@ -16,6 +16,7 @@
 
 #include "emu/engine.h"
 #include "emu/limits.h"
+#include "emu/supported.h"
 #include "lib/abi/newer.h"
 #include "lib/abi/private.h"
 #include "lib/control/cancel.h"
@@ -43,12 +44,14 @@ static void fill(struct vb_context *ctx)
 	vb_dmah_ops(verbs);
 	vb_cq_ops(verbs);
 	vb_qp_ops(verbs);
-	vb_flow_ops(verbs);
-	vb_counters_ops(verbs);
-	vb_wq_ops(verbs);
 	vb_srq_ops(verbs);
 	vb_xrcd_ops(verbs);
 	vb_post_ops(verbs);
+	if (RXE_RAW_SUPPORTED) {
+		vb_flow_ops(verbs);
+		vb_counters_ops(verbs);
+		vb_wq_ops(verbs);
+	}
 	abi_refuse_ops(&verbs->base);
 
 	verbs->base.sz = sizeof(*verbs);

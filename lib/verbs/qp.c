@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "emu/engine.h"
+#include "emu/supported.h"
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
@@ -148,7 +149,7 @@ static int begin(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 		return err;
 	base->pd = attr->pd;
 	qp->srq_sends = vb_tag_matches(attr->srq) && attr->cap.max_send_wr == 0;
-	if (is_rss(attr))
+	if (RXE_RAW_SUPPORTED && is_rss(attr))
 		err = vb_rss_create(base->context, attr, &qp->rss);
 	if (!err && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		err = vb_wr_create(qp, attr->send_ops_flags);
@@ -172,7 +173,8 @@ static void take_down(struct vb_qp *qp)
 	vb_comp_cntrs_detach(qp);
 	vb_wr_destroy(qp);
 	vb_qp_return_memory(qp, pd);
-	vb_rss_destroy(qp->rss);
+	if (RXE_RAW_SUPPORTED)
+		vb_rss_destroy(qp->rss);
 	if (pd)
 		vb_pd_unuse(pd);
 	vb_qp_fini_base(qp);
@@ -209,7 +211,7 @@ static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_
 		return NULL;
 	used = used_by_type(attr);
 	err = check_attr(context, &used);
-	if (!err && used.qp_type == IBV_QPT_RAW_PACKET)
+	if (RXE_RAW_SUPPORTED && !err && used.qp_type == IBV_QPT_RAW_PACKET)
 		err = vb_raw_access(vb_device(context));
 	if (err)
 		return vb_fail(err);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """One client test: real programs against a device of their own. Exit 0, 1, or 77 when it cannot run here.
 
-usage: client.py --list [--without FEATURE...] | client.py CASE --build DIR"""
+usage: client.py --list [--without PART...] | client.py CASE --build DIR"""
 
 import argparse
 import importlib

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/supported.h"
 #include "lib/control/profile.h"
 #include "tests/suite.h"
 
@@ -82,6 +83,17 @@ START_TEST(the_installed_ones_are_read)
 	static const char *const names[] = { "rxe", "connectx", "tiny" };
 
 	ck_assert_msg(read_installed(names[_i]), "%u: %s", line, why);
+}
+END_TEST
+
+/* A file cannot turn on what the build leaves out. */
+START_TEST(parts_left_out_stay_off)
+{
+	ck_assert_uint_eq(profile.raw_packet, RXE_RAW_SUPPORTED);
+	ck_assert_msg(read_text("raw_packet = off\n"), "%s", why);
+	ck_assert_uint_eq(profile.raw_packet, 0);
+	ck_assert_msg(read_text("raw_packet = on\n"), "%s", why);
+	ck_assert_uint_eq(profile.raw_packet, RXE_RAW_SUPPORTED);
 }
 END_TEST
 
@@ -166,6 +178,7 @@ int main(void)
 	tcase_add_test(tcase, what_is_printed_is_read);
 	tcase_add_test(tcase, the_default_is_the_default);
 	tcase_add_loop_test(tcase, the_installed_ones_are_read, 0, 3);
+	tcase_add_test(tcase, parts_left_out_stay_off);
 	tcase_add_test(tcase, errors_name_their_line);
 	tcase_add_test(tcase, bounds_are_kept);
 	tcase_add_test(tcase, the_manual_has_every_key);
