@@ -13,4 +13,11 @@
 #define RXE_RAW_SUPPORTED 1
 #endif
 
+/* FLUSH, and the thread that writes to the files of what it covers. */
+#ifdef RXE_DM_WITHOUT_PERSISTENCE
+#define RXE_PERSISTENCE_SUPPORTED 0
+#else
+#define RXE_PERSISTENCE_SUPPORTED 1
+#endif
+
 #endif

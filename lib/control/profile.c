@@ -92,7 +92,7 @@ const struct ctl_key ctl_key_table[] = {
 	SWITCH(odp),
 	SWITCH(odp_implicit),
 	SWITCH(mem_mgt_extensions),
-	SWITCH(flush),
+	SWITCH_IF(flush, RXE_PERSISTENCE_SUPPORTED),
 	SWITCH(atomic_write),
 	SWITCH_IF(raw_packet, RXE_RAW_SUPPORTED),
 	SWITCH(path_migration),

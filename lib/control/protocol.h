@@ -327,7 +327,8 @@ struct ctl_reply {
 static_assert(sizeof(struct ctl_reply) == 1024, "wire layout");
 
 /* What a server offers, the libraries must have. */
-#define CTL_LEFT_OUT (RXE_RAW_SUPPORTED ? 0u : 1u << 31)
+#define CTL_LEFT_OUT                                                                               \
+	((RXE_RAW_SUPPORTED ? 0u : 1u << 31) | (RXE_PERSISTENCE_SUPPORTED ? 0u : 1u << 30))
 
 #define CTL_LAYOUT                                                                                 \
 	((uint32_t)(sizeof(struct ctl_shared) ^ sizeof(struct ctl_slot) << 8 ^                     \

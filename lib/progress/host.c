@@ -12,7 +12,6 @@
 #include "lib/progress/fault.h"
 #include "lib/progress/link.h"
 #include "lib/progress/memory.h"
-#include "lib/progress/persist.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
 #include "net/link/link.h"
@@ -74,22 +73,6 @@ bool host_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rx
 	if (is_foreign(host, mr))
 		return remote_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
 	return p && memory_atomic(p, op, compare_or_add, swap, ret_orig);
-}
-
-bool host_mem_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
-		      uint64_t *ticket)
-{
-	struct progress *progress = host;
-	uint8_t *p = locate(progress, mr, iova);
-
-	if (!p || mr->kind != RXE_MR_PLAIN)
-		return false;
-	switch (persist_range(&progress->persist, (uintptr_t)p, len, ticket)) {
-	case PERSIST_OK: return true;
-	case PERSIST_AGAIN: progress->remote_requests.is_deferred = true; return false;
-	case PERSIST_ERROR: return false;
-	}
-	return false;
 }
 
 static uint32_t host_random(void *host)
@@ -169,7 +152,7 @@ static const struct rxe_host_ops host_ops = {
 	.mem_read = host_mem_read,
 	.mem_write = host_mem_write,
 	.mem_atomic = host_mem_atomic,
-	.mem_persist = host_mem_persist,
+	.mem_persist = RXE_PERSISTENCE_SUPPORTED ? host_mem_persist : NULL,
 	.is_deferred = remote_was_deferred,
 	.cq_notify = progress_cq_notify,
 	.event = host_event,

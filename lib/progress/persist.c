@@ -11,7 +11,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "emu/mr.h"
 #include "lib/control/cancel.h"
+#include "lib/progress/progress.h"
+
+enum persist_result {
+	PERSIST_OK,
+	PERSIST_AGAIN, /* ask again with the ticket; 0: there was no place for the job */
+	PERSIST_ERROR,
+};
 
 /* Under the lock, which is released meanwhile. */
 static void run_one(struct persist *persist)
@@ -110,8 +118,9 @@ static enum persist_result ask(struct persist *persist, uintptr_t at, size_t len
 	return PERSIST_ERROR;
 }
 
-enum persist_result persist_range(struct persist *persist, uintptr_t at, size_t len,
-				  uint64_t *ticket)
+/* Begins a job for [at, at + len) of this process, or asks for the one of *ticket. */
+static enum persist_result persist_range(struct persist *persist, uintptr_t at, size_t len,
+					 uint64_t *ticket)
 {
 	enum persist_result result;
 
@@ -119,6 +128,22 @@ enum persist_result persist_range(struct persist *persist, uintptr_t at, size_t 
 	result = ask(persist, at, len, ticket);
 	pthread_mutex_unlock(&persist->lock);
 	return result;
+}
+
+bool host_mem_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
+		      uint64_t *ticket)
+{
+	struct progress *progress = host;
+
+	if (mr->kind != RXE_MR_PLAIN || mr->owner != progress->attachment->slot)
+		return false;
+	switch (persist_range(&progress->persist, (uintptr_t)(mr->addr + (iova - mr->iova)), len,
+			      ticket)) {
+	case PERSIST_OK: return true;
+	case PERSIST_AGAIN: progress->remote_requests.is_deferred = true; return false;
+	case PERSIST_ERROR: return false;
+	}
+	return false;
 }
 
 /* A line of /proc/self/maps: "from-to perms offset device inode path". */

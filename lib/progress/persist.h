@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Persistence: what FLUSHes cover is written to the files that it is mapped from, msync(2), by a
  * thread of its own. msync() may take as long as the disk does, and the engine waits for nothing:
- * it begins a job, and asks again with the job's ticket. Called by memory.c. */
+ * it begins a job, and asks again with the job's ticket (mem_persist of emu/host.h). The thread
+ * starts with the first job. */
 #ifndef RXE_PROGRESS_PERSIST_H
 #define RXE_PROGRESS_PERSIST_H
 
@@ -38,18 +39,8 @@ struct persist {
 	pthread_t thread;
 };
 
-enum persist_result {
-	PERSIST_OK,
-	PERSIST_AGAIN, /* ask again with the ticket; 0: there was no place for the job */
-	PERSIST_ERROR,
-};
-
 /* Also in the child after fork(): the thread is not the child's. */
 void persist_init(struct persist *persist);
-/* Begins a job for [at, at + len) of this process, or asks for the one of *ticket. The thread
- * starts with the first job. */
-enum persist_result persist_range(struct persist *persist, uintptr_t at, size_t len,
-				  uint64_t *ticket);
 /* Waits for the job that runs and ends the thread. Not under the engine lock. */
 void persist_stop(struct persist *persist);
 

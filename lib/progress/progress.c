@@ -11,6 +11,7 @@
 
 #include "emu/engine.h"
 #include "emu/qp.h"
+#include "emu/supported.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
@@ -55,7 +56,8 @@ void progress_init(struct progress *progress, const struct progress_owner *owner
 	progress->info = info;
 	progress->attachment = attachment;
 	init_lock(progress);
-	persist_init(&progress->persist);
+	if (RXE_PERSISTENCE_SUPPORTED)
+		persist_init(&progress->persist);
 }
 
 static void free_memory(struct progress *progress)
@@ -157,7 +159,8 @@ void progress_exit(struct progress *progress)
 void progress_stop(struct progress *progress)
 {
 	progress_thread_stop(progress);
-	persist_stop(&progress->persist);
+	if (RXE_PERSISTENCE_SUPPORTED)
+		persist_stop(&progress->persist);
 	pthread_mutex_lock(&progress->lock);
 	if (progress->engine) {
 		flush(progress);
@@ -170,7 +173,8 @@ void progress_drop_in_child(struct progress *progress)
 {
 	init_lock(progress);
 	schedule_forked(&progress->schedule);
-	persist_init(&progress->persist);
+	if (RXE_PERSISTENCE_SUPPORTED)
+		persist_init(&progress->persist);
 	if (!progress->engine)
 		return;
 	progress_thread_forget(progress);

@@ -211,7 +211,7 @@ bool host_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const vo
 		    size_t len);
 bool host_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
 		     uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig);
-/* Only memory of this process persists: that of others and device memory are refused. */
+/* persist.c: refuses memory of other processes and device memory. */
 bool host_mem_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
 		      uint64_t *ticket);
 /* raw.c: of struct rxe_host_ops. */

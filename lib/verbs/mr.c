@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "emu/limits.h"
+#include "emu/supported.h"
 #include "lib/control/client.h"
 #include "lib/control/protocol.h"
 #include "lib/progress/memory.h"
@@ -105,7 +106,11 @@ int vb_mr_memory_check(const void *addr, size_t length, uint64_t iova, unsigned 
 
 	if (err || !(access & IBV_ACCESS_FLUSH_PERSISTENT))
 		return err;
-	return (access & IBV_ACCESS_ON_DEMAND) || !persist_is_possible(addr, length) ? EINVAL : 0;
+	if (!RXE_PERSISTENCE_SUPPORTED)
+		err = EOPNOTSUPP;
+	else if ((access & IBV_ACCESS_ON_DEMAND) || !persist_is_possible(addr, length))
+		err = EINVAL;
+	return err;
 }
 
 struct ctl_reg_mr vb_mr_plain(const struct ibv_pd *pd, const void *addr, size_t length,

@@ -4,6 +4,7 @@
 import fnmatch
 
 NEEDED_BY = {
+    "persistence": ["verbs_flush"],
     "raw": ["*_raw", "*_raw_*", "verbs_counters", "verbs_flow", "example_flow", "rdma_core_test_flow", "rdma_core_test_rss_traffic"],
     "rsockets": ["rsocket_*", "example_rsockets", "memory_rsocket_*", "sanitizer_rsockets", "clients_*", "cm_veth_programs*"],
 }

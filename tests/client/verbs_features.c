@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "emu/supported.h"
 #include "feature_table.h"
 #include "fixture.h"
 #include "lib/abi/newer.h"
@@ -405,6 +406,33 @@ static void address_handles(void)
 	ck_assert_int_eq(ibv_destroy_ah(ah), 0);
 }
 
+static bool lacks_builder(uint64_t operation)
+{
+	struct ibv_qp_init_attr_ex attr = { .send_cq = a.cq,
+					    .recv_cq = a.cq,
+					    .qp_type = IBV_QPT_RC,
+					    .pd = a.pd,
+					    .comp_mask = IBV_QP_INIT_ATTR_PD |
+							 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+					    .send_ops_flags = operation };
+
+	return ibv_create_qp_ex(a.context, &attr) == NULL;
+}
+
+/* A build that leaves out persistence has no FLUSH, and registers no memory for it. */
+static void persistence_left_out(void)
+{
+	static const unsigned int rights[] = { IBV_ACCESS_FLUSH_GLOBAL,
+					       IBV_ACCESS_FLUSH_PERSISTENT };
+
+	NOT_THERE(ibv_wr_flush, lacks_builder(IBV_QP_EX_WITH_FLUSH));
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+		errno = 0;
+		ck_assert_ptr_null(ibv_reg_mr(a.pd, a.memory, 4096, rights[i]));
+		ck_assert_int_eq(errno, EOPNOTSUPP);
+	}
+}
+
 /* Requests are built, and not sent. */
 static void built(struct ibv_qp_ex *ex)
 {
@@ -420,8 +448,11 @@ static void built(struct ibv_qp_ex *ex)
 	CALLED(ibv_wr_atomic_cmp_swp, ibv_wr_atomic_cmp_swp(ex, a.peer.rkey, a.peer.addr, 1, 2));
 	CALLED(ibv_wr_atomic_fetch_add, ibv_wr_atomic_fetch_add(ex, a.peer.rkey, a.peer.addr, 1));
 	CALLED(ibv_wr_atomic_write, ibv_wr_atomic_write(ex, a.peer.rkey, a.peer.addr, a.memory));
-	CALLED(ibv_wr_flush,
-	       ibv_wr_flush(ex, a.peer.rkey, a.peer.addr, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE));
+	if (RXE_PERSISTENCE_SUPPORTED)
+		CALLED(ibv_wr_flush, ibv_wr_flush(ex, a.peer.rkey, a.peer.addr, 8, IBV_FLUSH_GLOBAL,
+						  IBV_FLUSH_RANGE));
+	else
+		persistence_left_out();
 	CALLED(ibv_wr_send, ibv_wr_send(ex));
 	CALLED(ibv_wr_set_inline_data, ibv_wr_set_inline_data(ex, a.memory, 8));
 	CALLED(ibv_wr_send_imm, ibv_wr_send_imm(ex, 1));
@@ -435,19 +466,6 @@ static void built(struct ibv_qp_ex *ex)
 	ibv_wr_set_sge(ex, sge.lkey, sge.addr, 8);
 	GOOD(ibv_wr_complete, ibv_wr_complete(ex) == 0);
 	end_wait_for(&a, 7, IBV_WC_SUCCESS);
-}
-
-static bool lacks_builder(uint64_t operation)
-{
-	struct ibv_qp_init_attr_ex attr = { .send_cq = a.cq,
-					    .recv_cq = a.cq,
-					    .qp_type = IBV_QPT_RC,
-					    .pd = a.pd,
-					    .comp_mask = IBV_QP_INIT_ATTR_PD |
-							 IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-					    .send_ops_flags = operation };
-
-	return ibv_create_qp_ex(a.context, &attr) == NULL;
 }
 
 static void requests(void)

@@ -90,10 +90,12 @@ END_TEST
 START_TEST(parts_left_out_stay_off)
 {
 	ck_assert_uint_eq(profile.raw_packet, RXE_RAW_SUPPORTED);
-	ck_assert_msg(read_text("raw_packet = off\n"), "%s", why);
-	ck_assert_uint_eq(profile.raw_packet, 0);
-	ck_assert_msg(read_text("raw_packet = on\n"), "%s", why);
+	ck_assert_uint_eq(profile.flush, RXE_PERSISTENCE_SUPPORTED);
+	ck_assert_msg(read_text("raw_packet = off\nflush = off\n"), "%s", why);
+	ck_assert(!profile.raw_packet && !profile.flush);
+	ck_assert_msg(read_text("raw_packet = on\nflush = on\n"), "%s", why);
 	ck_assert_uint_eq(profile.raw_packet, RXE_RAW_SUPPORTED);
+	ck_assert_uint_eq(profile.flush, RXE_PERSISTENCE_SUPPORTED);
 }
 END_TEST
 
