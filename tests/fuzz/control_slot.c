@@ -48,7 +48,8 @@ static struct {
 } peer[PEERS]; /* with the device's address, and another one */
 static uint64_t asked, answered;
 static bool is_touched;
-static bool is_any_peer; /* a delayed ACK may go to anybody */
+static bool has_delayed, has_stranger; /* records of delayed ACKs, and of any address */
+static bool is_any_peer;	       /* a delayed ACK may go to anybody */
 
 void control_slot_init(void)
 {
@@ -152,10 +153,13 @@ void control_slot_record(struct take *take, bool is_delayed)
 			: &slot->time_wait.at[place % RXE_MAX_TIME_WAIT];
 	memcpy(rxe_time_wait_replay(&slot->time_wait, to), &replay, sizeof(replay));
 	memcpy(to, &record, sizeof(record));
+	/* A delayed ACK is sent unasked, to the address in its record or in another record of its
+	 * QPN. */
+	has_delayed |= is_delayed;
+	has_stranger |= flags & RECORD_DST;
+	is_any_peer |= has_delayed && has_stranger;
 	if (is_delayed) {
-		/* Its ACK is sent to whom the process says, unasked. */
 		asked++;
-		is_any_peer |= flags & RECORD_DST;
 		return;
 	}
 	if (flags & RECORD_MANY)
@@ -300,6 +304,6 @@ void control_slot_end(void)
 	MUST(!device->captures.running && !device->captures.writer && device->captures.fd < 0);
 	for (uint32_t i = 1; i < device->link.slots && is_touched; i++)
 		memset(&device->shared->slot[i], 0, sizeof(device->shared->slot[i]));
-	is_touched = is_any_peer = false;
+	is_touched = has_delayed = has_stranger = is_any_peer = false;
 	memset(control_slot, 0, sizeof(control_slot));
 }
