@@ -48,7 +48,7 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 	if (has_library(from)) {
 		snprintf(ret, FOLDERS_MAX,
 			 "%s:%s/../lib/mlx5:%s/../lib/rdmacm:%s/../lib/rdmacm/rsocket_preload:"
-			 "%s/../lib/uverbs",
+			 "%s/../lib/redirect",
 			 from, exe, exe, exe, exe);
 		return true;
 	}
@@ -81,7 +81,7 @@ static int set_libraries(const char *folders, bool rsockets)
 	if (!rc && rsockets) /* last: a sanitizer's runtime must stay first */
 		rc = run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), RSOCKETS);
 	/* For programs with default options of their own, which hide those of our libraries
-	 * (lib/uverbs/sanitizer.c). First: what the user has set wins. */
+	 * (lib/redirect/sanitizer.c). First: what the user has set wins. */
 	if (!rc)
 		rc = run_set_list("ASAN_OPTIONS", "verify_asan_link_order=0",
 				  run_variable("ASAN_OPTIONS"));

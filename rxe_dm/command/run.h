@@ -12,7 +12,7 @@
 struct ctl_client;
 
 enum run_view {
-	RUN_VIEW_PRELOAD, /* a preloaded library redirects the paths (lib/uverbs) */
+	RUN_VIEW_PRELOAD, /* a preloaded library redirects the paths (lib/redirect) */
 	RUN_VIEW_NONE,
 };
 

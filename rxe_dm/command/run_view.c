@@ -13,7 +13,7 @@
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
 
-#define PRELOADED "librxe_dm_uverbs.so"
+#define PRELOADED "librxe_dm_redirect.so"
 
 bool run_find(const char *folders, const char *name, char ret[static PATH_MAX])
 {

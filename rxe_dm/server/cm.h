@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts the connection manager (lib/cma/rdma_id.h) for all devices of the instance: timers, MADs
+/* Hosts the connection manager (rxe_dm/cma/rdma_id.h) for all devices of the instance: timers, MADs
  * over QP 1 (gsi.c), and event channels of programs.
  *
  * It runs in the server since QP 1 exists once for each device, ports belong to the instance, and
@@ -17,12 +17,12 @@
 #define HASH_FUNCTION(key, len, hash) HASH_OAT(key, len, hash)
 #include <uthash.h>
 
-#include "lib/cma/rdma_id.h"
 #include "lib/control/cm.h"
 #include "lib/inject/rule.h"
 #include "lib/inject/verb.h"
 #include "net/link/fault/fault.h"
 #include "net/wire/cm.h"
+#include "rxe_dm/cma/rdma_id.h"
 #include "rxe_dm/server/loop.h"
 
 struct conn;

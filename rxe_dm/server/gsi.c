@@ -17,13 +17,13 @@
 #include <sys/epoll.h>
 #include <utlist.h>
 
-#include "lib/cma/rdma_id.h"
 #include "net/link/clock.h"
 #include "net/link/udp/address.h"
 #include "net/link/udp/udp.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
+#include "rxe_dm/cma/rdma_id.h"
 
 #define GSI_PKEY    0xffffu
 #define PKEY_BASE   0x7fffu

@@ -3,7 +3,7 @@
  * the input, as they are or with communication IDs that exist, and what the manager itself has
  * sent before. No event comes behind a destroy, what is sent parses, ids stay within their limit,
  * and in the end all are gone. */
-#include "lib/cm/cm.h"
+#include "rxe_dm/cm/cm.h"
 #include "tests/fuzz/target.h"
 
 #define MAX_IDS	 12u

@@ -19,8 +19,8 @@ ROOMS = {
     "lib/progress": Room(["lib/progress"], r"arrivals|remote|verbs_memory|credits|schedule.*|processors|starvation|udp_veth|"
                          r"client:verbs_(rc|errors|events|srq|share|share_no_vm|flush|odp|odp_share|threads|regions|mw|xrc|xrc_no_vm|delayed_ack|raw|cq|dm|faults)",
                          85),
-    "lib/cm": Room(["lib/cm"], CM, 95),
-    "lib/cma": Room(["lib/cma"], rf"{ID}|server_cm|client:rdmacm_(connect|events|bad|sync)", 85),
+    "rxe_dm/cm": Room(["rxe_dm/cm"], CM, 95),
+    "rxe_dm/cma": Room(["rxe_dm/cma"], rf"{ID}|server_cm|client:rdmacm_(connect|events|bad|sync)", 85),
     "lib/rdmacm": Room(["lib/rdmacm"], r"rdmacm_channel|rsocket_message|client:rdmacm_(connect|events|bad|sync|limits|newer)|"
                        r"client:rsocket_(stream|datagram|epoll|iomap|transfer)", 85),
     "rxe_dm/server": Room(["rxe_dm/server"], r"server_.*|client:verbs_(regions|share|xrc|dm|mw|flow)|client:rdmacm_(connect|events)", 85),

@@ -3,7 +3,7 @@
 #ifndef TESTS_SIM_CM_NAMES_H
 #define TESTS_SIM_CM_NAMES_H
 
-#include "lib/cm/cm.h"
+#include "rxe_dm/cm/cm.h"
 
 /* "IDLE", "REQ_RECEIVED", ...; "?" for others. Static storage. */
 const char *cm_state_str(enum cm_state state);

@@ -4,7 +4,7 @@
 #ifndef TESTS_SIM_CM_WORLD_H
 #define TESTS_SIM_CM_WORLD_H
 
-#include "lib/cm/cm.h"
+#include "rxe_dm/cm/cm.h"
 
 #define CM_WORLD_HOSTS 8u
 #define MS	       1000000ull

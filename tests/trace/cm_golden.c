@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cm/cm.h"
 #include "net/wire/packet.h"
+#include "rxe_dm/cm/cm.h"
 #include "tests/sim/cm_names.h"
 #include "tests/suite.h"
 #include "tests/unit/wire_vectors.h"

@@ -4,7 +4,7 @@
 #include <check.h>
 #include <errno.h>
 
-#include "lib/cm/cm.h"
+#include "rxe_dm/cm/cm.h"
 #include "tests/suite.h"
 
 #define MANY 50000u

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/cma/rdma_id.h"
 #include "lib/control/rcm.h"
+#include "rxe_dm/cma/rdma_id.h"
 
 struct side {
 	char name;

@@ -3,7 +3,7 @@
  * its way to RTS, and the line that `rxe_dm show` prints. */
 #include <errno.h>
 
-#include "lib/cma/private.h"
+#include "rxe_dm/cma/private.h"
 
 void rdma_id_fill_ah(const struct rdma_id *id, struct ctl_cm_ah *ret)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "lib/cm/id.h"
+#include "rxe_dm/cm/id.h"
 
 /* Takes an id out of a table that holds it. */
 #define DROP(id, table)                                                                            \

@@ -2,7 +2,7 @@
 /* REQ, REP, RTU and MRA: the way to a connection. */
 #include <errno.h>
 
-#include "lib/cm/id.h"
+#include "rxe_dm/cm/id.h"
 
 #define MAX_ACK_TIMEOUT 31 /* 5 bits */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "emu/min.h"
-#include "lib/cma/private.h"
+#include "rxe_dm/cma/private.h"
 
 #define PKEY_BASE 0x7fffu
 

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/cm/id.h"
 #include "net/wire/packet.h"
+#include "rxe_dm/cm/id.h"
 
 static const struct cm_msg plain_dreq = { .attr = CM_DREQ };
 static const struct cm_msg plain_drep = { .attr = CM_DREP };

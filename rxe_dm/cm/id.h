@@ -7,7 +7,7 @@
 #define RXE_CM_ID_H
 
 #include "emu/heap.h"
-#include "lib/cm/cm.h"
+#include "rxe_dm/cm/cm.h"
 
 /* Running out of memory fails the addition, not the process. */
 #define HASH_NONFATAL_OOM 1

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cma/private.h"
+#include "rxe_dm/cma/private.h"
 
 static const struct gid any_v4 = { .raw = { [10] = 0xff, [11] = 0xff } };
 

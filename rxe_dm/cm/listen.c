@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "lib/cm/id.h"
+#include "rxe_dm/cm/id.h"
 
 static struct cm_service *find_service(const struct cm *cm, uint64_t service_id)
 {

@@ -11,7 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "lib/uverbs/place.h"
+#include "lib/redirect/place.h"
 
 /* The server's file for a device node is a plain one. */
 static int as_node(int rc, const char *placed, const char *path, struct stat *st)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* The table of ids: creation, end, lookup, options, and events. */
-#include "lib/cma/rdma_id.h"
+#include "rxe_dm/cma/rdma_id.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cma/private.h"
+#include "rxe_dm/cma/private.h"
 
 static void cm_sends(void *host, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
 {

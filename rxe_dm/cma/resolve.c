@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/cma/private.h"
+#include "rxe_dm/cma/private.h"
 
 #define FLOW_LABEL_MASK 0xfffffu
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* librxe_dm_uverbs.so, preloaded by `rxe_dm run`: programs find the devices as files, where Linux
+/* librxe_dm_redirect.so, preloaded by `rxe_dm run`: programs find the devices as files, where Linux
  * has adapters. Calls that take a path under /sys/class/infiniband* or /dev/infiniband get the path
  * of the server's file instead (rxe_dm/server/sysfs.h). Adapters of the host stay out of
  * sight, but with --host-devices.
@@ -7,8 +7,8 @@
  * The library replaces calls of the C library, and passes all other paths on unchanged. It holds no
  * state but the folder's name, starts nothing, and asks nobody except for counters, which the
  * server brings up to date before they are opened. */
-#ifndef RXE_UVERBS_PLACE_H
-#define RXE_UVERBS_PLACE_H
+#ifndef RXE_REDIRECT_PLACE_H
+#define RXE_REDIRECT_PLACE_H
 
 #include <limits.h>
 #include <stdbool.h>

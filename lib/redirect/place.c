@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Which paths are ours, and what stands for them. */
-#include "lib/uverbs/place.h"
+#include "lib/redirect/place.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The communication manager: what arrives, what time brings, and the end of a user's hold. */
-#include "lib/cm/cm.h"
+#include "rxe_dm/cm/cm.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "lib/cm/id.h"
+#include "rxe_dm/cm/id.h"
 
 struct cm *cm_new(const struct cm_cfg *cfg)
 {

@@ -2,7 +2,7 @@
 /* SIDR: resolves a service ID to a queue pair for datagrams (12.11). */
 #include <errno.h>
 
-#include "lib/cm/id.h"
+#include "rxe_dm/cm/id.h"
 
 /* A SIDR_REQ does not say when it comes again: two of the retries that Linux makes, of 4.3 s. */
 #define DUPLICATES_NS 8600000000ull

@@ -8,16 +8,16 @@
  *
  * Requests return 0 or a negative errno: the one that the manual page of the librdmacm function
  * names, else Linux's. Results of librdmacm's asynchronous functions are events. */
-#ifndef RXE_CMA_RDMA_ID_H
-#define RXE_CMA_RDMA_ID_H
+#ifndef RXE_CMA_CMA_H
+#define RXE_CMA_CMA_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/cm/cm.h"
 #include "lib/control/cm.h"
 #include "net/wire/gid.h"
+#include "rxe_dm/cm/cm.h"
 
 struct rdma_ids; /* the ids of one instance */
 struct rdma_id;

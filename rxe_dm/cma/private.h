@@ -6,8 +6,8 @@
 #include <infiniband/verbs.h>
 #include <sys/socket.h>
 
-#include "lib/cma/rdma_id.h"
 #include "lib/control/rcm.h"
+#include "rxe_dm/cma/rdma_id.h"
 
 /* uthash's default hash falls through the cases of a switch, which clang warns of. */
 #define HASH_FUNCTION(key, len, hash)                                                              \

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/uverbs/place.h"
+#include "lib/redirect/place.h"
 
 /* A node without a driver. */
 static bool is_closed_node(const char *placed, const char *path)

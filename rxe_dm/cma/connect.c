@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "emu/min.h"
-#include "lib/cma/private.h"
+#include "rxe_dm/cma/private.h"
 
 #define RESPONSE_TIMEOUT     20 /* 4.096 us << 20, each side's, as Linux */
 #define MAX_CM_RETRIES	     15

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "emu/container_of.h"
-#include "lib/cm/id.h"
+#include "rxe_dm/cm/id.h"
 
 #define FIRST_TIMERS 64u
 
