@@ -13,7 +13,7 @@
 
 #include "emu/limits.h"
 #include "emu/supported.h"
-#include "lib/control/cm.h"
+#include "lib/control/cm_request.h"
 #include "lib/control/profile.h"
 #include "lib/control/shared.h"
 #include "lib/inject/rule.h"
@@ -90,7 +90,7 @@ enum ctl_op {
 	/* fd: the rings of captured packets. The capture ends with the connection. */
 	CTL_CAPTURE,
 	CTL_FAULT, /* add, remove or clear rules; shared memory lists them */
-	CTL_CM,	   /* cm.op: the connection manager, see cm.h */
+	CTL_CM,	   /* cm.op: the connection manager, see cm_request.h */
 	CTL_STATUS,
 	CTL_STAY, /* the server does not end after its last client */
 	CTL_SYSFS, /* the files of the devices as Linux's sysfs has them, kept while the caller runs */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/control/cm.h"
+#include "lib/control/cm_request.h"
 #include "lib/control/connection.h"
 #include "lib/control/settings.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/inject/value.h"
-#include "net/wire/cm.h"
+#include "net/wire/cm_msg.h"
 
 #define ERRNO_MAX 4095
 #define PREFIX	  "IBV_WC_"

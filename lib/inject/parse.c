@@ -15,7 +15,7 @@
 
 #include "lib/inject/rule.h"
 #include "lib/inject/value.h"
-#include "net/wire/cm.h"
+#include "net/wire/cm_msg.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 

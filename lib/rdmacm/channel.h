@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Event channels: one end of a socket pair, whose other end the device server writes events to
- * (lib/control/cm.h). So the descriptor polls readable exactly while an event is there, and
+ * (lib/control/cm_request.h). So the descriptor polls readable exactly while an event is there, and
  * O_NONBLOCK is the kernel's.
  *
  * An event counts for its id from the moment that it leaves the socket, under the channel's lock.
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/control/cm.h"
+#include "lib/control/cm_request.h"
 #include "lib/rdmacm/newer.h"
 
 struct rcm_claim;

@@ -19,7 +19,7 @@
 #define HASH_FUNCTION(key, len, hash) HASH_OAT(key, len, hash)
 #include <uthash.h>
 
-#include "lib/control/cm.h"
+#include "lib/control/cm_request.h"
 #include "lib/rdmacm/newer.h"
 
 struct rcm_channel;

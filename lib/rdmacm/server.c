@@ -13,7 +13,7 @@
 #include <utlist.h>
 
 #include "lib/control/client.h"
-#include "lib/control/cm.h"
+#include "lib/control/cm_request.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/id.h"
 

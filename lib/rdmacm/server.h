@@ -19,8 +19,8 @@ struct rcm_server {
 /* Connects, or takes the connection that there is. NULL, and errno: ENODEV, no device server. */
 struct rcm_server *rcm_server_get(void);
 void rcm_server_put(struct rcm_server *server);
-/* One request of lib/control/cm.h. ret may be NULL. 0 or a positive errno; ENODEV: the server has
- * exited. */
+/* One request of lib/control/cm_request.h. ret may be NULL. 0 or a positive errno; ENODEV: the
+ * server has exited. */
 int rcm_server_ask(struct rcm_server *server, const struct ctl_msg_cm *req,
 		   struct ctl_msg_cm_reply *ret);
 

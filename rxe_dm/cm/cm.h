@@ -4,7 +4,7 @@
  * MADs, calls and the time go in; MADs and events come out. It sets up and ends connections (REQ,
  * REP, RTU; DREQ, DREP), resolves service IDs (SIDR), retries, answers duplicates, refuses stale
  * connections and keeps TIME_WAIT. It knows nothing of IP addresses, ports, programs or queue
- * pairs (rdma_id.h, above it, does), asks no clock, makes no system call and starts no thread. It
+ * pairs (rxe_dm/cma, above it, does), asks no clock, makes no system call and starts no thread. It
  * runs in the device server, in the simulator (tests/sim/cm.c) and under the fuzzer.
  *
  * The order of one turn: cm_input() for each MAD that arrived, cm_expire() when cm_deadline() has
@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/wire/cm.h"
+#include "net/wire/cm_msg.h"
 
 struct cm;
 struct cm_id; /* one end of one exchange, or a listener */

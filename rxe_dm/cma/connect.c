@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "emu/min.h"
-#include "rxe_dm/cma/private.h"
+#include "rxe_dm/cma/id.h"
 
 #define RESPONSE_TIMEOUT     20 /* 4.096 us << 20, each side's, as Linux */
 #define MAX_CM_RETRIES	     15
@@ -23,7 +23,7 @@ static bool put_private(struct cm_msg *msg, const struct ctl_cm_conn *conn)
 }
 
 /* Private data of the IP port spaces begins with the endpoints. */
-static bool put_endpoints(struct cm_msg *msg, const struct rdma_id *id,
+static bool put_endpoints(struct cm_msg *msg, const struct cma_id *id,
 			  const struct ctl_cm_conn *conn)
 {
 	const struct cm_ip_header header = {
@@ -38,12 +38,12 @@ static bool put_endpoints(struct cm_msg *msg, const struct rdma_id *id,
 	return put_private(msg, conn);
 }
 
-static uint64_t service_of(const struct rdma_id *id)
+static uint64_t service_of(const struct cma_id *id)
 {
 	return cm_ip_service_id((uint16_t)id->port_space, id->remote.port);
 }
 
-static struct cm_path path_of(const struct rdma_id *id)
+static struct cm_path path_of(const struct cma_id *id)
 {
 	return (struct cm_path){
 		.device = id->device,
@@ -62,7 +62,7 @@ static uint8_t transport_of(uint32_t qp_type)
 	return qp_type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
 }
 
-static void put_path(struct cm_path_record *ret, const struct rdma_id *id)
+static void put_path(struct cm_path_record *ret, const struct cma_id *id)
 {
 	*ret = (struct cm_path_record){
 		.local_lid = CM_LID_PERMISSIVE,
@@ -76,7 +76,7 @@ static void put_path(struct cm_path_record *ret, const struct rdma_id *id)
 	};
 }
 
-static void put_req(struct cm_req *req, const struct rdma_id *id, const struct ctl_cm_conn *conn)
+static void put_req(struct cm_req *req, const struct cma_id *id, const struct ctl_cm_conn *conn)
 {
 	*req = (struct cm_req){
 		.service_id = service_of(id),
@@ -91,19 +91,19 @@ static void put_req(struct cm_req *req, const struct rdma_id *id, const struct c
 		.flow_control = conn->flow_control != 0,
 		.remote_cm_timeout = RESPONSE_TIMEOUT,
 		.local_cm_timeout = RESPONSE_TIMEOUT,
-		.retry_count = min_u8(conn->retry_count, RDMA_MAX_RETRY),
-		.rnr_retry_count = min_u8(conn->rnr_retry_count, RDMA_MAX_RETRY),
+		.retry_count = min_u8(conn->retry_count, CMA_MAX_RETRY),
+		.rnr_retry_count = min_u8(conn->rnr_retry_count, CMA_MAX_RETRY),
 		.max_cm_retries = MAX_CM_RETRIES,
 		.path_mtu = id->path_mtu,
 		.srq = id->srq,
-		.pkey = RDMA_PKEY,
+		.pkey = CMA_PKEY,
 		.vendor_id = conn->ece_vendor,
 	};
 	put_path(&req->primary, id);
 }
 
 /* Keeps what INIT_QP_ATTR needs. */
-static void keep_params(struct rdma_id *id, const struct ctl_cm_conn *conn)
+static void keep_params(struct cma_id *id, const struct ctl_cm_conn *conn)
 {
 	id->qpn = conn->qpn;
 	id->srq = conn->srq != 0;
@@ -113,7 +113,7 @@ static void keep_params(struct rdma_id *id, const struct ctl_cm_conn *conn)
 	id->exchange.initiator_depth = conn->initiator_depth;
 }
 
-static int send_first(struct rdma_id *id, const struct cm_msg *msg, uint64_t now_ns)
+static int send_first(struct cma_id *id, const struct cm_msg *msg, uint64_t now_ns)
 {
 	const struct cm_path path = path_of(id);
 	int rc;
@@ -121,7 +121,7 @@ static int send_first(struct rdma_id *id, const struct cm_msg *msg, uint64_t now
 	id->cm = cm_id_create(id->ids->cm, id);
 	if (!id->cm)
 		return -ENOMEM;
-	rc = rdma_id_is_datagram(id)
+	rc = cma_id_is_datagram(id)
 		     ? cm_send_sidr_req(id->cm, &path, msg, SIDR_TIMEOUT_NS, MAX_CM_RETRIES, now_ns)
 		     : cm_send_req(id->cm, &path, msg, now_ns);
 	if (rc) {
@@ -133,11 +133,11 @@ static int send_first(struct rdma_id *id, const struct cm_msg *msg, uint64_t now
 	return 0;
 }
 
-static int connect_datagram(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
+static int connect_datagram(struct cma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
 {
 	struct cm_msg msg = {
 		.attr = CM_SIDR_REQ,
-		.u.sidr_req = { .pkey = RDMA_PKEY, .service_id = service_of(id) },
+		.u.sidr_req = { .pkey = CMA_PKEY, .service_id = service_of(id) },
 	};
 
 	if (!put_endpoints(&msg, id, conn))
@@ -145,27 +145,27 @@ static int connect_datagram(struct rdma_id *id, const struct ctl_cm_conn *conn, 
 	return send_first(id, &msg, now_ns);
 }
 
-int rdma_id_connect(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
+int cma_id_connect(struct cma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
 {
 	struct cm_msg msg = { .attr = CM_REQ, .ece_options = conn->ece_options };
 
 	if (id->state != ID_ROUTE_RESOLVED)
 		return -EINVAL;
-	if (rdma_id_is_datagram(id))
+	if (cma_id_is_datagram(id))
 		return connect_datagram(id, conn, now_ns);
 	if (!put_endpoints(&msg, id, conn))
 		return -EINVAL;
 	keep_params(id, conn);
-	id->exchange.retry_count = min_u8(conn->retry_count, RDMA_MAX_RETRY);
+	id->exchange.retry_count = min_u8(conn->retry_count, CMA_MAX_RETRY);
 	id->exchange.mtu = id->path_mtu;
 	id->exchange.ack_timeout = id->has_ack_timeout && id->ack_timeout
 					   ? id->ack_timeout
-					   : cm_ack_timeout(TARGET_ACK_DELAY, RDMA_ROUND_TRIP);
+					   : cm_ack_timeout(TARGET_ACK_DELAY, CMA_ROUND_TRIP);
 	put_req(&msg.u.req, id, conn);
 	return send_first(id, &msg, now_ns);
 }
 
-static int answer_datagram(struct rdma_id *id, const struct ctl_cm_conn *conn, uint8_t status,
+static int answer_datagram(struct cma_id *id, const struct ctl_cm_conn *conn, uint8_t status,
 			   uint64_t now_ns)
 {
 	struct cm_msg msg = {
@@ -178,18 +178,18 @@ static int answer_datagram(struct rdma_id *id, const struct ctl_cm_conn *conn, u
 	if (status == CM_SIDR_SUCCESS) {
 		id->qpn = conn->qpn;
 		msg.u.sidr_rep.qpn = conn->qpn;
-		msg.u.sidr_rep.qkey = id->qkey ? id->qkey : RCM_UDP_QKEY;
+		msg.u.sidr_rep.qkey = id->qkey ? id->qkey : CTL_CM_UDP_QKEY;
 	}
 	return cm_send_sidr_rep(id->cm, &msg, now_ns);
 }
 
-int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
+int cma_id_accept(struct cma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
 {
 	struct cm_msg msg = { .attr = CM_REP, .ece_options = conn->ece_options };
 
 	if (id->state != ID_CONNECT || !id->cm)
 		return -EINVAL;
-	if (rdma_id_is_datagram(id))
+	if (cma_id_is_datagram(id))
 		return answer_datagram(id, conn, CM_SIDR_SUCCESS, now_ns);
 	if (!put_private(&msg, conn))
 		return -EINVAL;
@@ -202,7 +202,7 @@ int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t 
 		.target_ack_delay = TARGET_ACK_DELAY,
 		.failover_accepted = id->asked_alternate ? FAILOVER_UNSUPPORTED : 0,
 		.flow_control = conn->flow_control != 0,
-		.rnr_retry_count = min_u8(conn->rnr_retry_count, RDMA_MAX_RETRY),
+		.rnr_retry_count = min_u8(conn->rnr_retry_count, CMA_MAX_RETRY),
 		.srq = id->srq,
 		.local_ca_guid = id->ids->device[id->device].node_guid,
 		.vendor_id = conn->ece_vendor,
@@ -210,13 +210,13 @@ int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t 
 	return cm_send_rep(id->cm, &msg, now_ns);
 }
 
-int rdma_id_reject(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
+int cma_id_reject(struct cma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
 {
 	struct cm_msg msg = { .attr = CM_REJ };
 
 	if (!id->cm)
 		return -EINVAL;
-	if (rdma_id_is_datagram(id))
+	if (cma_id_is_datagram(id))
 		return answer_datagram(id, conn, CM_SIDR_REJECTED, now_ns);
 	if (!put_private(&msg, conn))
 		return -EINVAL;
@@ -225,23 +225,23 @@ int rdma_id_reject(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t 
 	return cm_send_rej(id->cm, &msg, now_ns);
 }
 
-int rdma_id_establish(struct rdma_id *id)
+int cma_id_establish(struct cma_id *id)
 {
 	const struct cm_msg msg = { .attr = CM_RTU };
 
-	if (id->state != ID_CONNECT || !id->cm || rdma_id_is_datagram(id))
+	if (id->state != ID_CONNECT || !id->cm || cma_id_is_datagram(id))
 		return -EINVAL;
 	return cm_send_rtu(id->cm, &msg);
 }
 
-int rdma_id_notify(struct rdma_id *id, uint32_t event)
+int cma_id_notify(struct cma_id *id, uint32_t event)
 {
 	if (!id->cm || event != IBV_EVENT_COMM_EST)
 		return -EINVAL;
 	return cm_established(id->cm);
 }
 
-int rdma_id_disconnect(struct rdma_id *id, uint64_t now_ns)
+int cma_id_disconnect(struct cma_id *id, uint64_t now_ns)
 {
 	const struct cm_msg dreq = { .attr = CM_DREQ }, drep = { .attr = CM_DREP };
 

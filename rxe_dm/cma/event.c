@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "emu/min.h"
-#include "rxe_dm/cma/private.h"
+#include "rxe_dm/cma/event.h"
+#include "rxe_dm/cma/port.h"
+#include "rxe_dm/cma/query.h"
 
 #define PKEY_BASE 0x7fffu
 
@@ -20,9 +22,9 @@ static void take_private(struct ctl_cm_conn *conn, const struct cm_msg *msg, uin
 
 /* READs and atomics that the peer asks for, within the device. The peer's depths are seen from its
  * side: what it initiates, this side responds to. */
-static void take_depths(struct rdma_id *id, uint8_t its_resources, uint8_t its_depth)
+static void take_depths(struct cma_id *id, uint8_t its_resources, uint8_t its_depth)
 {
-	const struct rdma_device *device = &id->ids->device[id->device];
+	const struct cma_device *device = &id->ids->device[id->device];
 
 	id->exchange.responder_resources = min_u8(its_depth, device->max_responder_resources);
 	id->exchange.initiator_depth = min_u8(its_resources, device->max_initiator_depth);
@@ -32,7 +34,7 @@ static void take_depths(struct rdma_id *id, uint8_t its_resources, uint8_t its_d
  * more than it asked for. It responds to all that the peer initiates: a request beyond
  * responder_resources is fatal. A REQ that asked for none takes what the peer offers, as in Linux.
  */
-static void agree_on_depths(struct rdma_id *id, const struct cm_rep *rep)
+static void agree_on_depths(struct cma_id *id, const struct cm_rep *rep)
 {
 	const uint8_t asked = id->exchange.initiator_depth;
 
@@ -41,12 +43,12 @@ static void agree_on_depths(struct rdma_id *id, const struct cm_rep *rep)
 		id->exchange.initiator_depth = min_u8(id->exchange.initiator_depth, asked);
 }
 
-static void rep_received(struct rdma_id *id, const struct cm_msg *msg)
+static void rep_received(struct cma_id *id, const struct cm_msg *msg)
 {
 	const struct cm_rep *rep = &msg->u.rep;
-	struct rdma_exchange *exchange = &id->exchange;
+	struct cma_exchange *exchange = &id->exchange;
 	struct ctl_cm_event event = {
-		.event = RCM_EVENT_CONNECT_RESPONSE,
+		.event = CTL_CM_EVENT_CONNECT_RESPONSE,
 		.conn = { .qpn = rep->local_qpn,
 			  .ece_vendor = rep->vendor_id,
 			  .ece_options = msg->ece_options,
@@ -63,55 +65,55 @@ static void rep_received(struct rdma_id *id, const struct cm_msg *msg)
 	agree_on_depths(id, rep);
 	exchange->rnr_retry_count = rep->rnr_retry_count;
 	if (!id->has_ack_timeout)
-		exchange->ack_timeout = cm_ack_timeout(rep->target_ack_delay, RDMA_ROUND_TRIP);
+		exchange->ack_timeout = cm_ack_timeout(rep->target_ack_delay, CMA_ROUND_TRIP);
 	take_private(&event.conn, msg, 0);
-	cm_defer_mra(id->cm, RDMA_MRA_TIMEOUT);
-	rdma_id_emit(id, &event);
+	cm_defer_mra(id->cm, CMA_MRA_TIMEOUT);
+	cma_id_emit(id, &event);
 }
 
-static void rejected(struct rdma_id *id, const struct cm_msg *msg)
+static void rejected(struct cma_id *id, const struct cm_msg *msg)
 {
-	struct ctl_cm_event event = { .event = RCM_EVENT_REJECTED, .status = msg->u.rej.reason };
+	struct ctl_cm_event event = { .event = CTL_CM_EVENT_REJECTED, .status = msg->u.rej.reason };
 
 	id->reject = msg->u.rej.reason;
 	take_private(&event.conn, msg, 0);
-	rdma_id_emit(id, &event);
+	cma_id_emit(id, &event);
 }
 
-static void disconnected(struct rdma_id *id, int status)
+static void disconnected(struct cma_id *id, int status)
 {
 	id->state = ID_DISCONNECT;
-	rdma_id_emit_status(id, RCM_EVENT_DISCONNECTED, status);
+	cma_id_emit_status(id, CTL_CM_EVENT_DISCONNECTED, status);
 }
 
-static void sidr_rep_received(struct rdma_id *id, const struct cm_msg *msg)
+static void sidr_rep_received(struct cma_id *id, const struct cm_msg *msg)
 {
 	const struct cm_sidr_rep *rep = &msg->u.sidr_rep;
-	struct ctl_cm_event event = { .event = RCM_EVENT_ESTABLISHED };
+	struct ctl_cm_event event = { .event = CTL_CM_EVENT_ESTABLISHED };
 
 	take_private(&event.conn, msg, 0);
 	if (rep->status != CM_SIDR_SUCCESS) {
-		event.event = RCM_EVENT_UNREACHABLE;
+		event.event = CTL_CM_EVENT_UNREACHABLE;
 		event.status = rep->status;
 	} else {
 		event.conn.qpn = rep->qpn;
 		event.conn.qkey = rep->qkey;
 		id->qkey = rep->qkey;
-		rdma_id_fill_ah(id, &event.ah);
+		cma_id_fill_ah(id, &event.ah);
 	}
-	rdma_id_emit(id, &event);
+	cma_id_emit(id, &event);
 }
 
-static void connecting(struct rdma_id *id, const struct cm_event *event)
+static void connecting(struct cma_id *id, const struct cm_event *event)
 {
 	switch (event->type) {
 	case CM_EVENT_REQ_TIMED_OUT:
 	case CM_EVENT_REP_TIMED_OUT:
 	case CM_EVENT_SIDR_REQ_TIMED_OUT:
-		rdma_id_emit_status(id, RCM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		cma_id_emit_status(id, CTL_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 		break;
 	case CM_EVENT_REP_RECEIVED: rep_received(id, event->msg); break;
-	case CM_EVENT_RTU_RECEIVED: rdma_id_emit_status(id, RCM_EVENT_ESTABLISHED, 0); break;
+	case CM_EVENT_RTU_RECEIVED: cma_id_emit_status(id, CTL_CM_EVENT_ESTABLISHED, 0); break;
 	case CM_EVENT_REJ_RECEIVED: rejected(id, event->msg); break;
 	case CM_EVENT_DREQ_RECEIVED:
 	case CM_EVENT_DREP_RECEIVED: disconnected(id, 0); break;
@@ -134,7 +136,7 @@ static struct endpoint endpoint_of(const struct cm_ip_header *header, const stru
 	};
 }
 
-static void refuse(const struct rdma_ids *ids, const struct cm_event *event,
+static void refuse(const struct cma_ids *ids, const struct cm_event *event,
 		   const struct cm_rej *why)
 {
 	const struct cm_msg rej = { .attr = CM_REJ, .u.rej = *why };
@@ -161,7 +163,7 @@ static uint32_t qp_type_of(const struct cm_req *req)
 		       : 0;
 }
 
-static void keep_req(struct rdma_id *id, const struct cm_req *req, const struct cm_path *path)
+static void keep_req(struct cma_id *id, const struct cm_req *req, const struct cm_path *path)
 {
 	id->path_mtu = req->path_mtu;
 	id->asked_alternate = !gid_is_zero(&req->alternate.remote_gid);
@@ -172,7 +174,7 @@ static void keep_req(struct rdma_id *id, const struct cm_req *req, const struct 
 	/* A GID of the other family cannot be reached from this device. */
 	if (gid_is_v4(&req->primary.local_gid) == gid_is_v4(&path->src))
 		id->dgid = req->primary.local_gid;
-	id->exchange = (struct rdma_exchange){
+	id->exchange = (struct cma_exchange){
 		.peer_known = true,
 		.remote_qpn = req->local_qpn,
 		.sq_psn = req->starting_psn,
@@ -184,21 +186,21 @@ static void keep_req(struct rdma_id *id, const struct cm_req *req, const struct 
 	take_depths(id, req->responder_resources, req->initiator_depth);
 }
 
-static struct rdma_id *new_id(struct rdma_id *listener, const struct cm_event *event,
-			      const struct cm_ip_header *header)
+static struct cma_id *new_id(struct cma_id *listener, const struct cm_event *event,
+			     const struct cm_ip_header *header)
 {
 	const bool datagram = event->type == CM_EVENT_SIDR_REQ_RECEIVED;
 	const uint32_t qp_type = datagram ? IBV_QPT_UD : qp_type_of(&event->msg->u.req);
-	struct rdma_id *id = rdma_id_new(listener->ids, listener->port_space, qp_type);
+	struct cma_id *id = cma_id_new(listener->ids, listener->port_space, qp_type);
 
 	if (!id)
 		return NULL;
 	id->user.owner = listener->user.owner;
-	rdma_id_set_channel(id, listener->user.channel, listener->user.channel_ids);
+	cma_id_set_channel(id, listener->user.channel, listener->user.channel_ids);
 	id->user.request = UINT64_MAX;
 	id->local = endpoint_of(header, &header->dst, listener->local.port);
 	id->remote = endpoint_of(header, &header->src, header->src_port);
-	rdma_id_set_device(id, event->path->device);
+	cma_id_set_device(id, event->path->device);
 	id->dgid = event->path->dst;
 	id->num_paths = 1;
 	if (!datagram)
@@ -228,23 +230,24 @@ static void put_conn(struct ctl_cm_conn *ret, const struct cm_event *event)
 	take_private(ret, event->msg, CM_IP_HEADER_BYTES);
 }
 
-static void report(struct rdma_id *listener, struct rdma_id *id, const struct cm_event *event)
+static void report(struct cma_id *listener, struct cma_id *id, const struct cm_event *event)
 {
-	struct ctl_cm_event report = { .event = RCM_EVENT_CONNECT_REQUEST, .new_id = id->handle };
+	struct ctl_cm_event report = { .event = CTL_CM_EVENT_CONNECT_REQUEST,
+				       .new_id = id->handle };
 
 	put_conn(&report.conn, event);
-	rdma_id_query(id, &report.addr);
-	rdma_id_all_attr(id, &report.attr);
+	cma_id_query(id, &report.addr);
+	cma_id_all_attr(id, &report.attr);
 	if (event->type == CM_EVENT_REQ_RECEIVED)
-		cm_defer_mra(id->cm, RDMA_MRA_TIMEOUT);
-	rdma_id_emit(listener, &report);
+		cm_defer_mra(id->cm, CMA_MRA_TIMEOUT);
+	cma_id_emit(listener, &report);
 }
 
 /* What is wrong with a REQ, whatever its listener (12.6.7.2). ret->reason 0: nothing. */
-static void check_req(const struct rdma_ids *ids, const struct cm_event *event, struct cm_rej *ret)
+static void check_req(const struct cma_ids *ids, const struct cm_event *event, struct cm_rej *ret)
 {
 	const struct cm_req *req = &event->msg->u.req;
-	const struct rdma_device *device = &ids->device[event->path->device];
+	const struct cma_device *device = &ids->device[event->path->device];
 
 	*ret = (struct cm_rej){ .reason = 0 };
 	if (event->type != CM_EVENT_REQ_RECEIVED)
@@ -264,21 +267,21 @@ static void check_req(const struct rdma_ids *ids, const struct cm_event *event, 
 	}
 }
 
-static struct rdma_id *find_listener(const struct cm_event *event, struct cm_ip_header *ret_header)
+static struct cma_id *find_listener(const struct cm_event *event, struct cm_ip_header *ret_header)
 {
-	const struct rdma_port *port = (const struct rdma_port *)event->user;
+	const struct cma_port *port = (const struct cma_port *)event->user;
 	struct endpoint local;
 
 	if (!cm_ip_header_parse(ret_header, event->msg->private_data))
 		return NULL;
 	local = endpoint_of(ret_header, &ret_header->dst, 0);
-	return rdma_port_match(port, event->path->device, &local);
+	return cma_port_match(port, event->path->device, &local);
 }
 
-static void request_received(struct rdma_ids *ids, const struct cm_event *event)
+static void request_received(struct cma_ids *ids, const struct cm_event *event)
 {
 	struct cm_ip_header header;
-	struct rdma_id *listener = find_listener(event, &header), *id;
+	struct cma_id *listener = find_listener(event, &header), *id;
 	struct cm_rej why;
 
 	check_req(ids, event, &why);
@@ -301,17 +304,17 @@ static void request_received(struct rdma_ids *ids, const struct cm_event *event)
 		cm_id_forget(event->id);
 }
 
-void rdma_cm_event(void *host, const struct cm_event *event)
+void cma_cm_event(void *host, const struct cm_event *event)
 {
-	struct rdma_id *id = (struct rdma_id *)event->user;
+	struct cma_id *id = (struct cma_id *)event->user;
 
 	if (event->type == CM_EVENT_REQ_RECEIVED || event->type == CM_EVENT_SIDR_REQ_RECEIVED) {
-		request_received((struct rdma_ids *)host, event);
+		request_received((struct cma_ids *)host, event);
 		return;
 	}
 	assert(id);
 	if (event->type == CM_EVENT_TIME_WAIT_EXIT && id->state == ID_DISCONNECT)
-		rdma_id_emit_status(id, RCM_EVENT_TIMEWAIT_EXIT, 0);
+		cma_id_emit_status(id, CTL_CM_EVENT_TIMEWAIT_EXIT, 0);
 	else if (id->state == ID_CONNECT)
 		connecting(id, event);
 }

@@ -1,96 +1,29 @@
 // SPDX-License-Identifier: MIT
-/* Endpoints and ports. Ports belong to the instance, not to a device: ids of all programs and
- * devices share the ports of a port space. Two ids share one port only if their addresses differ,
- * or if both said so (RCM_OPTION_ID_REUSEADDR). All listeners of a port share one service ID, hence
- * one listener of cm.h; the endpoints in a connection request choose among them. */
+/* Ports. They belong to the instance, not to a device: ids of all programs and devices share the
+ * ports of a port space. Two ids share one port only if their addresses differ, or if both said
+ * so (CTL_CM_OPTION_ID_REUSEADDR). All listeners of a port share one service ID, hence one
+ * listener of rxe_dm/cm; the endpoints in a connection request choose among them. */
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxe_dm/cma/private.h"
-
-static const struct gid any_v4 = { .raw = { [10] = 0xff, [11] = 0xff } };
-
-static bool is_link_local(const struct gid *gid)
-{
-	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
-}
-
-int endpoint_parse(struct endpoint *ret, const union ctl_cm_sockaddr *addr)
-{
-	struct endpoint endpoint = { .family = addr->any.sa_family };
-
-	switch (addr->any.sa_family) {
-	case AF_INET:
-		endpoint.port = ntohs(addr->in.sin_port);
-		gid_set_v4(&endpoint.address, &addr->in.sin_addr);
-		break;
-	case AF_INET6:
-		endpoint.port = ntohs(addr->in6.sin6_port);
-		endpoint.scope_id = addr->in6.sin6_scope_id;
-		memcpy(endpoint.address.raw, &addr->in6.sin6_addr, sizeof(addr->in6.sin6_addr));
-		if (is_link_local(&endpoint.address) && !endpoint.scope_id)
-			return -EINVAL;
-		break;
-	default: return -EAFNOSUPPORT;
-	}
-	*ret = endpoint;
-	return 0;
-}
-
-void endpoint_emit(union ctl_cm_sockaddr *ret, const struct endpoint *endpoint)
-{
-	memset(ret, 0, sizeof(*ret));
-	ret->any.sa_family = endpoint->family;
-	if (endpoint->family == AF_INET) {
-		ret->in.sin_port = htons(endpoint->port);
-		memcpy(&ret->in.sin_addr, endpoint->address.raw + 12, sizeof(ret->in.sin_addr));
-	} else if (endpoint->family == AF_INET6) {
-		ret->in6.sin6_port = htons(endpoint->port);
-		ret->in6.sin6_scope_id = endpoint->scope_id;
-		memcpy(&ret->in6.sin6_addr, endpoint->address.raw, sizeof(ret->in6.sin6_addr));
-	}
-}
-
-struct endpoint endpoint_any(sa_family_t family)
-{
-	struct endpoint ret = { .family = family };
-
-	if (family == AF_INET)
-		ret.address = any_v4;
-	return ret;
-}
-
-bool gid_is_loopback(const struct gid *gid)
-{
-	static const struct gid loopback_v6 = { .raw = { [15] = 1 } };
-
-	return gid_is_v4(gid) ? gid->raw[12] == 127 : gid_equal(gid, &loopback_v6);
-}
-
-bool endpoint_is_any(const struct endpoint *endpoint)
-{
-	const struct endpoint any = endpoint_any(endpoint->family);
-
-	return gid_equal(&endpoint->address, &any.address);
-}
+#include "rxe_dm/cma/port.h"
 
 #define FIRST_EPHEMERAL 32768u
 #define NUM_EPHEMERAL	28232u /* up to 60999, Linux's default range */
 
-static struct rdma_port *find_port(const struct rdma_ids *ids, uint32_t key)
+static struct cma_port *find_port(const struct cma_ids *ids, uint32_t key)
 {
-	struct rdma_port *port;
+	struct cma_port *port;
 
 	HASH_FIND(hh, ids->ports, &key, sizeof(key), port);
 	return port;
 }
 
-bool rdma_ids_lack_listener(const struct rdma_ids *ids, const uint8_t mad[CM_MAD_BYTES])
+bool cma_ids_lack_listener(const struct cma_ids *ids, const uint8_t mad[CM_MAD_BYTES])
 {
-	const struct rdma_port *port;
+	const struct cma_port *port;
 	struct cm_msg msg;
 	uint64_t service_id;
 
@@ -101,7 +34,7 @@ bool rdma_ids_lack_listener(const struct rdma_ids *ids, const uint8_t mad[CM_MAD
 	return !port || !port->listener;
 }
 
-static int check_sharing(const struct rdma_id *id, const struct rdma_id *other, bool listening)
+static int check_sharing(const struct cma_id *id, const struct cma_id *other, bool listening)
 {
 	if (!listening && id->reuse_address && other->reuse_address)
 		return 0;
@@ -114,9 +47,9 @@ static int check_sharing(const struct rdma_id *id, const struct rdma_id *other, 
 }
 
 /* listening: the id is about to listen, and only listeners count. */
-static int check_port(const struct rdma_port *port, const struct rdma_id *id, bool listening)
+static int check_port(const struct cma_port *port, const struct cma_id *id, bool listening)
 {
-	const struct rdma_id *other;
+	const struct cma_id *other;
 	int rc;
 
 	DL_FOREACH2(port->owners, other, port_next)
@@ -130,9 +63,9 @@ static int check_port(const struct rdma_port *port, const struct rdma_id *id, bo
 	return 0;
 }
 
-static struct rdma_port *new_port(struct rdma_ids *ids, uint32_t key)
+static struct cma_port *new_port(struct cma_ids *ids, uint32_t key)
 {
-	struct rdma_port *port = (struct rdma_port *)calloc(1, sizeof(*port));
+	struct cma_port *port = (struct cma_port *)calloc(1, sizeof(*port));
 
 	if (port) {
 		port->key = key;
@@ -142,7 +75,7 @@ static struct rdma_port *new_port(struct rdma_ids *ids, uint32_t key)
 	return port;
 }
 
-static uint16_t choose_ephemeral(const struct rdma_id *id)
+static uint16_t choose_ephemeral(const struct cma_id *id)
 {
 	const uint32_t first = id->ids->ops->random(id->ids->host);
 
@@ -155,9 +88,9 @@ static uint16_t choose_ephemeral(const struct rdma_id *id)
 	return 0;
 }
 
-int rdma_port_take(struct rdma_id *id, uint16_t number)
+int cma_port_take(struct cma_id *id, uint16_t number)
 {
-	struct rdma_port *port;
+	struct cma_port *port;
 	int rc;
 
 	assert(!id->port);
@@ -179,7 +112,7 @@ int rdma_port_take(struct rdma_id *id, uint16_t number)
 	return 0;
 }
 
-static void stop_listening(struct rdma_port *port)
+static void stop_listening(struct cma_port *port)
 {
 	assert(port->listeners > 0);
 	if (--port->listeners == 0 && port->listener) {
@@ -188,9 +121,9 @@ static void stop_listening(struct rdma_port *port)
 	}
 }
 
-void rdma_port_release(struct rdma_id *id)
+void cma_port_release(struct cma_id *id)
 {
-	struct rdma_port *port = id->port;
+	struct cma_port *port = id->port;
 
 	if (!port)
 		return;
@@ -204,7 +137,7 @@ void rdma_port_release(struct rdma_id *id)
 	free(port);
 }
 
-static int open_listener(struct rdma_port *port)
+static int open_listener(struct cma_port *port)
 {
 	int rc;
 
@@ -219,9 +152,9 @@ static int open_listener(struct rdma_port *port)
 	return rc;
 }
 
-int rdma_port_listen(struct rdma_id *id)
+int cma_port_listen(struct cma_id *id)
 {
-	struct rdma_port *port = id->port;
+	struct cma_port *port = id->port;
 	int rc = check_port(port, id, true);
 
 	if (rc == 0 && !port->listener)
@@ -232,7 +165,7 @@ int rdma_port_listen(struct rdma_id *id)
 }
 
 /* Wildcard listeners for IPv6 take IPv4 too, unless they are for one family only. */
-static bool accepts(const struct rdma_id *id, uint32_t device, const struct endpoint *local)
+static bool accepts(const struct cma_id *id, uint32_t device, const struct endpoint *local)
 {
 	if (id->has_device && id->device != device)
 		return false;
@@ -242,10 +175,10 @@ static bool accepts(const struct rdma_id *id, uint32_t device, const struct endp
 }
 
 /* At most one listener fits: check_port() keeps others from sharing the port. */
-struct rdma_id *rdma_port_match(const struct rdma_port *port, uint32_t device,
-				const struct endpoint *local)
+struct cma_id *cma_port_match(const struct cma_port *port, uint32_t device,
+			      const struct endpoint *local)
 {
-	struct rdma_id *id;
+	struct cma_id *id;
 
 	DL_FOREACH2(port->owners, id, port_next)
 	if (id->state == ID_LISTEN && accepts(id, device, local))

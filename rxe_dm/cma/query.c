@@ -3,9 +3,9 @@
  * its way to RTS, and the line that `rxe_dm show` prints. */
 #include <errno.h>
 
-#include "rxe_dm/cma/private.h"
+#include "rxe_dm/cma/query.h"
 
-void rdma_id_fill_ah(const struct rdma_id *id, struct ctl_cm_ah *ret)
+void cma_id_fill_ah(const struct cma_id *id, struct ctl_cm_ah *ret)
 {
 	*ret = (struct ctl_cm_ah){
 		.dgid = id->dgid,
@@ -18,24 +18,24 @@ void rdma_id_fill_ah(const struct rdma_id *id, struct ctl_cm_ah *ret)
 }
 
 /* XRC splits the reliable queue pair in two: XRC_SEND requests, XRC_RECV responds. */
-static bool is_requester(const struct rdma_id *id)
+static bool is_requester(const struct cma_id *id)
 {
 	return id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND;
 }
 
-static bool is_responder(const struct rdma_id *id)
+static bool is_responder(const struct cma_id *id)
 {
 	return id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_RECV;
 }
 
 /* Each adds what its transition needs. */
-static void attr_init(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
+static void attr_init(const struct cma_id *id, struct ctl_cm_qp_attr *ret)
 {
 	ret->mask |= IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 	ret->port_num = 1;
-	if (rdma_id_is_datagram(id)) {
+	if (cma_id_is_datagram(id)) {
 		ret->mask |= IBV_QP_QKEY;
-		ret->qkey = id->qkey ? id->qkey : RCM_UDP_QKEY;
+		ret->qkey = id->qkey ? id->qkey : CTL_CM_UDP_QKEY;
 		return;
 	}
 	ret->mask |= IBV_QP_ACCESS_FLAGS;
@@ -45,12 +45,12 @@ static void attr_init(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 		ret->access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-static void attr_rtr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
+static void attr_rtr(const struct cma_id *id, struct ctl_cm_qp_attr *ret)
 {
-	const struct rdma_exchange *exchange = &id->exchange;
+	const struct cma_exchange *exchange = &id->exchange;
 
 	ret->mask |= IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	rdma_id_fill_ah(id, &ret->ah);
+	cma_id_fill_ah(id, &ret->ah);
 	ret->path_mtu = exchange->mtu;
 	ret->dest_qpn = exchange->remote_qpn;
 	ret->rq_psn = id->psn;
@@ -60,9 +60,9 @@ static void attr_rtr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 	}
 }
 
-static void attr_rts(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
+static void attr_rts(const struct cma_id *id, struct ctl_cm_qp_attr *ret)
 {
-	const struct rdma_exchange *exchange = &id->exchange;
+	const struct cma_exchange *exchange = &id->exchange;
 
 	ret->mask |= IBV_QP_STATE | IBV_QP_SQ_PSN;
 	ret->sq_psn = exchange->sq_psn;
@@ -78,13 +78,13 @@ static void attr_rts(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 	}
 }
 
-int rdma_id_init_qp_attr(const struct rdma_id *id, uint32_t qp_state, struct ctl_cm_qp_attr *ret)
+int cma_id_init_qp_attr(const struct cma_id *id, uint32_t qp_state, struct ctl_cm_qp_attr *ret)
 {
 	*ret = (struct ctl_cm_qp_attr){ .qp_state = qp_state };
 	if (!id->has_device)
 		return -EINVAL;
 	/* Linux knows one transition of a datagram queue pair; the library makes the others. */
-	if (qp_state == IBV_QPS_INIT || rdma_id_is_datagram(id))
+	if (qp_state == IBV_QPS_INIT || cma_id_is_datagram(id))
 		attr_init(id, ret);
 	else if (qp_state == IBV_QPS_RTR && id->exchange.peer_known)
 		attr_rtr(id, ret);
@@ -95,10 +95,10 @@ int rdma_id_init_qp_attr(const struct rdma_id *id, uint32_t qp_state, struct ctl
 	return 0;
 }
 
-void rdma_id_all_attr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
+void cma_id_all_attr(const struct cma_id *id, struct ctl_cm_qp_attr *ret)
 {
 	*ret = (struct ctl_cm_qp_attr){ 0 };
-	if (!id->has_device || rdma_id_is_datagram(id))
+	if (!id->has_device || cma_id_is_datagram(id))
 		return;
 	attr_init(id, ret);
 	if (!id->exchange.peer_known)
@@ -107,20 +107,20 @@ void rdma_id_all_attr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 	attr_rts(id, ret);
 }
 
-void rdma_id_query(const struct rdma_id *id, struct ctl_cm_addr *ret)
+void cma_id_query(const struct cma_id *id, struct ctl_cm_addr *ret)
 {
 	*ret = (struct ctl_cm_addr){
 		.sgid = id->local.address,
 		.dgid = id->remote.address,
 		.num_paths = id->num_paths,
 		.flow_label = id->flow_label,
-		.pkey = RDMA_PKEY,
+		.pkey = CMA_PKEY,
 		.hop_limit = id->hop_limit,
 		.traffic_class = id->traffic_class,
 		.mtu = id->path_mtu,
 		.packet_life_time = id->has_ack_timeout && id->ack_timeout
 					    ? (uint8_t)(id->ack_timeout - 1)
-					    : RDMA_LIFE_TIME,
+					    : CMA_LIFE_TIME,
 	};
 	endpoint_emit(&ret->local, &id->local);
 	endpoint_emit(&ret->remote, &id->remote);
@@ -134,7 +134,7 @@ void rdma_id_query(const struct rdma_id *id, struct ctl_cm_addr *ret)
 		ret->dgid = id->dgid;
 }
 
-static enum ctl_cm_state connection_state(const struct rdma_id *id)
+static enum ctl_cm_state connection_state(const struct cma_id *id)
 {
 	switch (cm_id_state(id->cm)) {
 	case CM_STATE_REQ_RCVD:
@@ -146,7 +146,7 @@ static enum ctl_cm_state connection_state(const struct rdma_id *id)
 	case CM_STATE_DREQ_RCVD: return CTL_CM_DISCONNECTING;
 	case CM_STATE_IDLE:
 		/* The exchange of a datagram id is over with its answer. */
-		return rdma_id_is_datagram(id) && id->qkey ? CTL_CM_ESTABLISHED : CTL_CM_REJECTED;
+		return cma_id_is_datagram(id) && id->qkey ? CTL_CM_ESTABLISHED : CTL_CM_REJECTED;
 	case CM_STATE_REJ_SENT:
 	case CM_STATE_TIME_WAIT: return CTL_CM_REJECTED;
 	case CM_STATE_LISTEN:
@@ -161,7 +161,7 @@ static enum ctl_cm_state connection_state(const struct rdma_id *id)
 	return CTL_CM_CONNECTING;
 }
 
-static enum ctl_cm_state state_of(const struct rdma_id *id)
+static enum ctl_cm_state state_of(const struct cma_id *id)
 {
 	switch (id->state) {
 	case ID_IDLE: return CTL_CM_IDLE;
@@ -176,7 +176,7 @@ static enum ctl_cm_state state_of(const struct rdma_id *id)
 	return CTL_CM_IDLE;
 }
 
-void rdma_id_describe(const struct rdma_id *id, struct ctl_cm_listed *ret)
+void cma_id_describe(const struct cma_id *id, struct ctl_cm_listed *ret)
 {
 	*ret = (struct ctl_cm_listed){
 		.id = id->handle,

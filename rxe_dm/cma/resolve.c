@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxe_dm/cma/private.h"
+#include "rxe_dm/cma/port.h"
+#include "rxe_dm/cma/query.h"
 
 #define FLOW_LABEL_MASK 0xfffffu
 
-static bool find_device(const struct rdma_ids *ids, const struct gid *gid, uint32_t *ret)
+static bool find_device(const struct cma_ids *ids, const struct gid *gid, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < ids->num_devices; i++) {
 		if (gid_equal(&ids->device[i].gid, gid)) {
@@ -27,10 +28,10 @@ static bool is_v4(const struct endpoint *endpoint)
 }
 
 /* The first device with addresses of a kind, and with routes of its own if those are needed. */
-static bool find_kind(const struct rdma_ids *ids, bool v4, bool needs_routes, uint32_t *ret)
+static bool find_kind(const struct cma_ids *ids, bool v4, bool needs_routes, uint32_t *ret)
 {
 	for (uint32_t i = 0; i < ids->num_devices; i++) {
-		const struct rdma_device *device = &ids->device[i];
+		const struct cma_device *device = &ids->device[i];
 
 		if (gid_is_v4(&device->gid) == v4 && (device->own_routes || !needs_routes)) {
 			*ret = i;
@@ -41,22 +42,22 @@ static bool find_kind(const struct rdma_ids *ids, bool v4, bool needs_routes, ui
 }
 
 /* Binds to a device, unless the address is the wildcard. */
-static int bind_device(struct rdma_id *id, const struct endpoint *local)
+static int bind_device(struct cma_id *id, const struct endpoint *local)
 {
-	const struct rdma_ids *ids = id->ids;
+	const struct cma_ids *ids = id->ids;
 	uint32_t device;
 
 	if (endpoint_is_any(local))
 		return 0;
 	if (!find_device(ids, &local->address, &device))
 		return ids->ops->has_address(ids->host, &local->address) ? -ENODEV : -EADDRNOTAVAIL;
-	rdma_id_set_device(id, device);
+	cma_id_set_device(id, device);
 	return 0;
 }
 
 /* As in Linux, a loopback address means any address of this host. Not so where a device has one:
  * each instance of this host has its own then. */
-static void widen_loopback(const struct rdma_ids *ids, struct endpoint *endpoint)
+static void widen_loopback(const struct cma_ids *ids, struct endpoint *endpoint)
 {
 	if (!gid_is_loopback(&endpoint->address))
 		return;
@@ -67,7 +68,7 @@ static void widen_loopback(const struct rdma_ids *ids, struct endpoint *endpoint
 	endpoint->address = endpoint_any(endpoint->family).address;
 }
 
-static int bind_endpoint(struct rdma_id *id, const struct endpoint *local)
+static int bind_endpoint(struct cma_id *id, const struct endpoint *local)
 {
 	int rc = bind_device(id, local);
 
@@ -76,7 +77,7 @@ static int bind_endpoint(struct rdma_id *id, const struct endpoint *local)
 	id->local = *local;
 	if (!id->af_only_set)
 		id->af_only = local->family == AF_INET;
-	rc = rdma_port_take(id, local->port);
+	rc = cma_port_take(id, local->port);
 	if (rc) {
 		id->local = (struct endpoint){ 0 };
 		id->has_device = false;
@@ -87,7 +88,7 @@ static int bind_endpoint(struct rdma_id *id, const struct endpoint *local)
 	return 0;
 }
 
-int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr)
+int cma_id_bind(struct cma_id *id, const union ctl_cm_sockaddr *addr)
 {
 	struct endpoint local;
 	int rc = endpoint_parse(&local, addr);
@@ -98,7 +99,7 @@ int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr)
 	return id->state == ID_IDLE ? bind_endpoint(id, &local) : -EINVAL;
 }
 
-static int choose_by_route(const struct rdma_ids *ids, const struct endpoint *dst, uint32_t *ret)
+static int choose_by_route(const struct cma_ids *ids, const struct endpoint *dst, uint32_t *ret)
 {
 	struct gid src;
 	int rc = ids->ops->route(ids->host, &dst->address, dst->scope_id, &src);
@@ -112,10 +113,10 @@ static int choose_by_route(const struct rdma_ids *ids, const struct endpoint *ds
 
 /* The device is bound: only the destination can be wrong. Packets for a group leave by the device's
  * interface, without a route. */
-static int check_route(const struct rdma_id *id, const struct endpoint *dst)
+static int check_route(const struct cma_id *id, const struct endpoint *dst)
 {
-	const struct rdma_ids *ids = id->ids;
-	const struct rdma_device *device = &ids->device[id->device];
+	const struct cma_ids *ids = id->ids;
+	const struct cma_device *device = &ids->device[id->device];
 	struct gid src;
 
 	if (gid_is_v4(&device->gid) != is_v4(dst))
@@ -126,16 +127,16 @@ static int check_route(const struct rdma_id *id, const struct endpoint *dst)
 }
 
 /* Packets from a loopback address do not leave the host. Groups have members there, too. */
-static bool reaches(const struct rdma_ids *ids, const struct rdma_device *device,
+static bool reaches(const struct cma_ids *ids, const struct cma_device *device,
 		    const struct gid *dst)
 {
 	return !gid_is_loopback(&device->gid) || device->own_routes || gid_is_loopback(dst) ||
 	       gid_is_multicast(dst) || ids->ops->has_address(ids->host, dst);
 }
 
-static int choose_device(struct rdma_id *id, struct endpoint *dst, uint32_t *ret)
+static int choose_device(struct cma_id *id, struct endpoint *dst, uint32_t *ret)
 {
-	const struct rdma_ids *ids = id->ids;
+	const struct cma_ids *ids = id->ids;
 	uint32_t there;
 	int rc;
 
@@ -160,9 +161,9 @@ static int choose_device(struct rdma_id *id, struct endpoint *dst, uint32_t *ret
 }
 
 /* Devices of this instance reach each other. */
-static int ask_neighbor(struct rdma_id *id, uint32_t device, const struct endpoint *dst)
+static int ask_neighbor(struct cma_id *id, uint32_t device, const struct endpoint *dst)
 {
-	const struct rdma_ids *ids = id->ids;
+	const struct cma_ids *ids = id->ids;
 	uint32_t there;
 
 	return find_device(ids, &dst->address, &there)
@@ -170,32 +171,32 @@ static int ask_neighbor(struct rdma_id *id, uint32_t device, const struct endpoi
 		       : ids->ops->neighbor(ids->host, id, device, &dst->address);
 }
 
-static void resolve(struct rdma_id *id, struct endpoint *dst)
+static void resolve(struct cma_id *id, struct endpoint *dst)
 {
 	uint32_t device = 0;
 	int rc = choose_device(id, dst, &device);
 
 	id->remote = *dst;
 	if (rc) {
-		rdma_id_emit_status(id, RCM_EVENT_ADDR_ERROR, rc);
+		cma_id_emit_status(id, CTL_CM_EVENT_ADDR_ERROR, rc);
 		return;
 	}
 	id->query_binds = !id->has_device;
-	rdma_id_set_device(id, device);
+	cma_id_set_device(id, device);
 	id->local.address = id->ids->device[device].gid;
 	id->state = ID_ADDR_QUERY;
 	rc = ask_neighbor(id, device, dst);
 	if (rc != -EINPROGRESS)
-		rdma_id_neighbor(id, rc);
+		cma_id_neighbor(id, rc);
 }
 
-void rdma_id_neighbor(struct rdma_id *id, int status)
+void cma_id_neighbor(struct cma_id *id, int status)
 {
 	if (id->state != ID_ADDR_QUERY)
 		return;
 	if (status == 0) {
 		id->state = ID_ADDR_RESOLVED;
-		rdma_id_emit_status(id, RCM_EVENT_ADDR_RESOLVED, 0);
+		cma_id_emit_status(id, CTL_CM_EVENT_ADDR_RESOLVED, 0);
 		return;
 	}
 	id->state = ID_BOUND;
@@ -203,11 +204,11 @@ void rdma_id_neighbor(struct rdma_id *id, int status)
 		id->has_device = false;
 		id->local.address = endpoint_any(id->local.family).address;
 	}
-	rdma_id_emit_status(id, RCM_EVENT_ADDR_ERROR, status);
+	cma_id_emit_status(id, CTL_CM_EVENT_ADDR_ERROR, status);
 }
 
-int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,
-			 const union ctl_cm_sockaddr *dst)
+int cma_id_resolve_addr(struct cma_id *id, const union ctl_cm_sockaddr *src,
+			const union ctl_cm_sockaddr *dst)
 {
 	struct endpoint local, remote;
 	int rc = endpoint_parse(&remote, dst);
@@ -231,7 +232,7 @@ int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,
 	return 0;
 }
 
-int rdma_id_resolve_route(struct rdma_id *id)
+int cma_id_resolve_route(struct cma_id *id)
 {
 	if (id->state != ID_ADDR_RESOLVED)
 		return -EINVAL;
@@ -239,11 +240,11 @@ int rdma_id_resolve_route(struct rdma_id *id)
 	id->dgid = id->remote.address;
 	id->flow_label = id->ids->ops->random(id->ids->host) & FLOW_LABEL_MASK;
 	id->state = ID_ROUTE_RESOLVED;
-	rdma_id_emit_status(id, RCM_EVENT_ROUTE_RESOLVED, 0);
+	cma_id_emit_status(id, CTL_CM_EVENT_ROUTE_RESOLVED, 0);
 	return 0;
 }
 
-int rdma_id_listen(struct rdma_id *id, uint32_t backlog)
+int cma_id_listen(struct cma_id *id, uint32_t backlog)
 {
 	const struct endpoint any = endpoint_any(AF_INET);
 	int rc = id->state == ID_IDLE ? bind_endpoint(id, &any) : 0;
@@ -252,43 +253,43 @@ int rdma_id_listen(struct rdma_id *id, uint32_t backlog)
 		return rc;
 	if (id->state != ID_BOUND)
 		return -EINVAL;
-	rc = rdma_port_listen(id);
+	rc = cma_port_listen(id);
 	if (rc)
 		return rc;
-	id->backlog = backlog > 0 && backlog < RDMA_MAX_BACKLOG ? backlog : RDMA_MAX_BACKLOG;
+	id->backlog = backlog > 0 && backlog < CMA_MAX_BACKLOG ? backlog : CMA_MAX_BACKLOG;
 	id->state = ID_LISTEN;
 	return 0;
 }
 
-static void report_join(struct rdma_id *id, const struct rdma_membership *membership,
+static void report_join(struct cma_id *id, const struct cma_membership *membership,
 			const struct gid *group)
 {
 	struct ctl_cm_event event = {
-		.event = RCM_EVENT_MULTICAST_JOIN,
+		.event = CTL_CM_EVENT_MULTICAST_JOIN,
 		.mc_token = membership->token,
-		.conn = { .qpn = RDMA_MCAST_QPN, .qkey = id->qkey ? id->qkey : RCM_UDP_QKEY },
+		.conn = { .qpn = CMA_MCAST_QPN, .qkey = id->qkey ? id->qkey : CTL_CM_UDP_QKEY },
 	};
 
-	rdma_id_fill_ah(id, &event.ah);
+	cma_id_fill_ah(id, &event.ah);
 	event.ah.dgid = *group;
 	event.ah.flow_label = 0;
-	rdma_id_emit(id, &event);
+	cma_id_emit(id, &event);
 }
 
-static int check_join(const struct rdma_id *id, const struct endpoint *group)
+static int check_join(const struct cma_id *id, const struct endpoint *group)
 {
 	if (id->state != ID_BOUND && id->state != ID_ADDR_RESOLVED)
 		return -EINVAL;
-	if (!id->has_device || !rdma_id_is_datagram(id) || !gid_is_multicast(&group->address))
+	if (!id->has_device || !cma_id_is_datagram(id) || !gid_is_multicast(&group->address))
 		return -EINVAL;
 	return gid_is_v4(&group->address) == gid_is_v4(&id->ids->device[id->device].gid) ? 0
 											 : -EINVAL;
 }
 
-int rdma_id_join(struct rdma_id *id, const union ctl_cm_sockaddr *group, uint64_t token,
-		 uint32_t *ret_membership)
+int cma_id_join(struct cma_id *id, const union ctl_cm_sockaddr *group, uint64_t token,
+		uint32_t *ret_membership)
 {
-	struct rdma_membership *membership;
+	struct cma_membership *membership;
 	struct endpoint endpoint;
 	int rc = endpoint_parse(&endpoint, group);
 
@@ -296,7 +297,7 @@ int rdma_id_join(struct rdma_id *id, const union ctl_cm_sockaddr *group, uint64_
 		rc = check_join(id, &endpoint);
 	if (rc)
 		return rc;
-	membership = (struct rdma_membership *)calloc(1, sizeof(*membership));
+	membership = (struct cma_membership *)calloc(1, sizeof(*membership));
 	if (!membership)
 		return -ENOMEM;
 	membership->handle = ++id->last_membership;
@@ -307,9 +308,9 @@ int rdma_id_join(struct rdma_id *id, const union ctl_cm_sockaddr *group, uint64_
 	return 0;
 }
 
-int rdma_id_leave(struct rdma_id *id, uint32_t handle, uint64_t *ret_token)
+int cma_id_leave(struct cma_id *id, uint32_t handle, uint64_t *ret_token)
 {
-	struct rdma_membership *membership;
+	struct cma_membership *membership;
 
 	DL_FOREACH (id->memberships, membership) {
 		if (membership->handle == handle)

@@ -7,10 +7,10 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "lib/control/cm.h"
-#include "lib/control/rcm.h"
+#include "lib/control/cm_numbers.h"
+#include "lib/control/cm_request.h"
 #include "net/link/clock.h"
-#include "net/wire/cm.h"
+#include "net/wire/cm_msg.h"
 #include "rxe_dm/command/view.h"
 
 #define MAX_LINES    200 /* what is left out is said */
@@ -19,11 +19,11 @@
 
 static const char *port_space_str(uint32_t port_space)
 {
-	switch ((enum rcm_port_space)port_space) {
-	case RCM_PS_TCP: return "tcp";
-	case RCM_PS_UDP: return "udp";
-	case RCM_PS_IB: return "ib";
-	case RCM_PS_IPOIB: return "ipoib";
+	switch ((enum ctl_cm_port_space)port_space) {
+	case CTL_CM_PS_TCP: return "tcp";
+	case CTL_CM_PS_UDP: return "udp";
+	case CTL_CM_PS_IB: return "ib";
+	case CTL_CM_PS_IPOIB: return "ipoib";
 	}
 	return "?";
 }
@@ -51,11 +51,11 @@ static const char *id_state_str(uint32_t state)
 static const char *cm_event_str(uint32_t event)
 {
 	switch (event) {
-	case RCM_EVENT_ADDR_ERROR: return "ADDR_ERROR";
-	case RCM_EVENT_ROUTE_ERROR: return "ROUTE_ERROR";
-	case RCM_EVENT_CONNECT_ERROR: return "CONNECT_ERROR";
-	case RCM_EVENT_UNREACHABLE: return "UNREACHABLE";
-	case RCM_EVENT_REJECTED: return "REJECTED";
+	case CTL_CM_EVENT_ADDR_ERROR: return "ADDR_ERROR";
+	case CTL_CM_EVENT_ROUTE_ERROR: return "ROUTE_ERROR";
+	case CTL_CM_EVENT_CONNECT_ERROR: return "CONNECT_ERROR";
+	case CTL_CM_EVENT_UNREACHABLE: return "UNREACHABLE";
+	case CTL_CM_EVENT_REJECTED: return "REJECTED";
 	}
 	return "?";
 }
@@ -310,9 +310,9 @@ static const char *cause_of(const struct view *view, const struct ctl_cm_failure
 	if (refused_here(&cause))
 		return ret;
 	switch (failure->event) {
-	case RCM_EVENT_REJECTED: rejected(&cause); return ret;
-	case RCM_EVENT_UNREACHABLE: unreachable(&cause); return ret;
-	case RCM_EVENT_ADDR_ERROR: no_address(&cause); return ret;
+	case CTL_CM_EVENT_REJECTED: rejected(&cause); return ret;
+	case CTL_CM_EVENT_UNREACHABLE: unreachable(&cause); return ret;
+	case CTL_CM_EVENT_ADDR_ERROR: no_address(&cause); return ret;
 	}
 	view_add(&cause.text, "%s, status %d", cm_event_str(failure->event), failure->status);
 	return ret;

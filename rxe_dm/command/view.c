@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/control/cm.h"
+#include "lib/control/cm_request.h"
 #include "lib/control/connection.h"
 #include "rxe_dm/command/view.h"
 

@@ -21,7 +21,7 @@
 #include "lib/control/socket.h"
 #include "net/link/capture/ring.h"
 #include "net/link/clock.h"
-#include "net/wire/cm.h"
+#include "net/wire/cm_msg.h"
 #include "net/wire/packet.h"
 
 /* A process with a full queue misses the message: the capturing command names it. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "lib/control/rcm.h"
+#include "lib/control/cm_numbers.h"
 #include "net/link/clock.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
@@ -31,23 +31,23 @@ static void send_mad(void *host, const struct cm_path *path, const uint8_t mad[C
 
 static bool is_failure(uint32_t event)
 {
-	return event == RCM_EVENT_ADDR_ERROR || event == RCM_EVENT_ROUTE_ERROR ||
-	       event == RCM_EVENT_CONNECT_ERROR || event == RCM_EVENT_UNREACHABLE ||
-	       event == RCM_EVENT_REJECTED;
+	return event == CTL_CM_EVENT_ADDR_ERROR || event == CTL_CM_EVENT_ROUTE_ERROR ||
+	       event == CTL_CM_EVENT_CONNECT_ERROR || event == CTL_CM_EVENT_UNREACHABLE ||
+	       event == CTL_CM_EVENT_REJECTED;
 }
 
 /* Records a failed attempt of an id to connect: most programs exit then. */
-static struct ctl_cm_failure *add_failure(struct cm_failures *failures, struct rdma_id *id,
+static struct ctl_cm_failure *add_failure(struct cm_failures *failures, struct cma_id *id,
 					  uint32_t event, int32_t status)
 {
 	struct ctl_cm_failure *ret = &failures->at[failures->count++ % CTL_CM_FAILURES_KEPT];
 	struct ctl_cm_listed described;
 
-	rdma_id_describe(id, &described);
+	cma_id_describe(id, &described);
 	*ret = (struct ctl_cm_failure){
 		.time_ns = clock_now_ns(),
 		.id = described.id,
-		.pid = ((const struct conn *)rdma_id_user(id)->owner)->pid,
+		.pid = ((const struct conn *)cma_id_user(id)->owner)->pid,
 		.port_space = described.port_space,
 		.event = event,
 		.status = status,
@@ -57,14 +57,14 @@ static struct ctl_cm_failure *add_failure(struct cm_failures *failures, struct r
 	return ret;
 }
 
-void cm_refused(struct instance *instance, struct rdma_id *id, const struct ctl_cm_refusal *refusal)
+void cm_refused(struct instance *instance, struct cma_id *id, const struct ctl_cm_refusal *refusal)
 {
-	add_failure(&instance->cm_failures, id, RCM_EVENT_CONNECT_ERROR, refusal->status)->refusal =
-		*refusal;
+	add_failure(&instance->cm_failures, id, CTL_CM_EVENT_CONNECT_ERROR, refusal->status)
+		->refusal = *refusal;
 }
 
 /* Under fault rules the library asks for each transition of a queue pair, so that one can fail. */
-static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event *event)
+static void put_event(void *host, struct cma_id *id, const struct ctl_cm_event *event)
 {
 	struct instance *instance = (struct instance *)host;
 	struct ctl_cm_event put = *event;
@@ -117,7 +117,7 @@ struct cm_neighbor {
 
 /* On an Ethernet link the link asks for the neighbor's MAC, and gives up after a second. On a UDP
  * link the kernel does that with the first packet. */
-static int ask_neighbor(void *host, struct rdma_id *id, uint32_t device, const struct gid *dst)
+static int ask_neighbor(void *host, struct cma_id *id, uint32_t device, const struct gid *dst)
 {
 	struct instance *instance = (struct instance *)host;
 	struct cm_neighbor *neighbor;
@@ -135,7 +135,7 @@ static int ask_neighbor(void *host, struct rdma_id *id, uint32_t device, const s
 	neighbor = (struct cm_neighbor *)calloc(1, sizeof(*neighbor));
 	if (!neighbor)
 		return -ENOMEM;
-	neighbor->id = rdma_id_handle(id);
+	neighbor->id = cma_id_handle(id);
 	neighbor->device = device;
 	neighbor->dst = *dst;
 	DL_APPEND(instance->cm_neighbors, neighbor);
@@ -156,13 +156,13 @@ static bool run_neighbors(struct instance *instance)
 	DL_FOREACH_SAFE (instance->cm_neighbors, neighbor, next) {
 		struct link *link = instance->devices[neighbor->device].link.ethernet.link;
 		const int rc = ethernet_neighbor(link, &neighbor->dst, false);
-		struct rdma_id *id = rdma_id_find(instance->cm, neighbor->id);
+		struct cma_id *id = cma_id_find(instance->cm, neighbor->id);
 
 		if (id && rc == 0)
 			continue;
 		/* As Linux: the error of a neighbor that does not answer is the timeout. */
 		if (id)
-			rdma_id_neighbor(id, rc == 1 ? 0 : -ETIMEDOUT);
+			cma_id_neighbor(id, rc == 1 ? 0 : -ETIMEDOUT);
 		forget_neighbor(instance, neighbor);
 	}
 	return instance->cm_neighbors != NULL;
@@ -174,7 +174,7 @@ static bool has_address(void *host, const struct gid *address)
 	return udp_addr_ifindex(address) != 0;
 }
 
-static const struct rdma_ids_ops ids_ops = {
+static const struct cma_ids_ops ids_ops = {
 	.send = send_mad,
 	.event = put_event,
 	.has_unread = cm_channel_has_unread,
@@ -196,18 +196,18 @@ static uint8_t mtu_code(uint32_t bytes)
 
 int cm_open(struct instance *instance)
 {
-	const struct rdma_ids_cfg cfg = {
+	const struct cma_ids_cfg cfg = {
 		.ops = &ids_ops,
 		.host = instance,
 		.max_ids = CM_MAX_IDS,
 	};
 
-	instance->cm = rdma_ids_new(&cfg);
+	instance->cm = cma_ids_new(&cfg);
 	if (!instance->cm)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
 		const struct device *device = &instance->devices[i];
-		const struct rdma_device described = {
+		const struct cma_device described = {
 			.gid = device->link.gid,
 			.node_guid = device->guids.node,
 			.mtu = mtu_code(device->link.max_mtu),
@@ -216,7 +216,7 @@ int cm_open(struct instance *instance)
 			.own_routes = device->link.kind != CTL_LINK_UDP,
 		};
 
-		rdma_ids_add_device(instance->cm, &described);
+		cma_ids_add_device(instance->cm, &described);
 	}
 	return 0;
 }
@@ -226,7 +226,7 @@ void cm_close(struct instance *instance)
 	for (struct conn *conn = instance->conns; instance->cm && conn; conn = conn->next)
 		cm_end_conn(conn);
 	if (instance->cm)
-		rdma_ids_free(instance->cm);
+		cma_ids_free(instance->cm);
 	instance->cm = NULL;
 	while (instance->cm_neighbors)
 		forget_neighbor(instance, instance->cm_neighbors);
@@ -237,9 +237,9 @@ uint64_t cm_run(struct instance *instance, uint64_t now_ns)
 	const bool waits = run_neighbors(instance);
 	uint64_t deadline_ns;
 
-	if (rdma_ids_deadline(instance->cm) <= now_ns)
-		rdma_ids_expire(instance->cm, now_ns);
-	deadline_ns = rdma_ids_deadline(instance->cm);
+	if (cma_ids_deadline(instance->cm) <= now_ns)
+		cma_ids_expire(instance->cm, now_ns);
+	deadline_ns = cma_ids_deadline(instance->cm);
 	if (waits && deadline_ns > now_ns + NEIGHBOR_WAIT_NS)
 		deadline_ns = now_ns + NEIGHBOR_WAIT_NS;
 	return deadline_ns;
@@ -247,23 +247,23 @@ uint64_t cm_run(struct instance *instance, uint64_t now_ns)
 
 void cm_device_event(const struct device *device, uint32_t type)
 {
-	struct rdma_ids *ids = device->instance->cm;
+	struct cma_ids *ids = device->instance->cm;
 
 	if (ids && type == IBV_EVENT_DEVICE_FATAL)
-		rdma_ids_device_event(ids, device->index, RCM_EVENT_DEVICE_REMOVAL);
+		cma_ids_device_event(ids, device->index, CTL_CM_EVENT_DEVICE_REMOVAL);
 	if (ids && type == IBV_EVENT_GID_CHANGE)
-		rdma_ids_device_event(ids, device->index, RCM_EVENT_ADDR_CHANGE);
+		cma_ids_device_event(ids, device->index, CTL_CM_EVENT_ADDR_CHANGE);
 }
 
 /* Listeners come before their connection requests, which end with them. */
 static void end_ids(const struct conn *conn)
 {
-	const struct rdma_ids *ids = conn->instance->cm;
+	const struct cma_ids *ids = conn->instance->cm;
 	const uint64_t now_ns = clock_now_ns();
-	struct rdma_id *id, *other = NULL; /* the last one before id: of another process */
+	struct cma_id *id, *other = NULL; /* the last one before id: of another process */
 
-	while ((id = rdma_id_next(ids, other))) {
-		if (rdma_id_user(id)->owner == conn)
+	while ((id = cma_id_next(ids, other))) {
+		if (cma_id_user(id)->owner == conn)
 			cm_end_id(id, now_ns);
 		else
 			other = id;

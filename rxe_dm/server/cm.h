@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts the connection manager (rxe_dm/cma/rdma_id.h) for all devices of the instance: timers, MADs
+/* Hosts the connection manager (rxe_dm/cma/cma.h) for all devices of the instance: timers, MADs
  * over QP 1 (gsi.c), and event channels of programs.
  *
  * It runs in the server since QP 1 exists once for each device, ports belong to the instance, and
@@ -17,12 +17,12 @@
 #define HASH_FUNCTION(key, len, hash) HASH_OAT(key, len, hash)
 #include <uthash.h>
 
-#include "lib/control/cm.h"
+#include "lib/control/cm_request.h"
 #include "lib/inject/rule.h"
 #include "lib/inject/verb.h"
 #include "net/link/fault/fault.h"
-#include "net/wire/cm.h"
-#include "rxe_dm/cma/rdma_id.h"
+#include "net/wire/cm_msg.h"
+#include "rxe_dm/cma/cma.h"
 #include "rxe_dm/server/loop.h"
 
 struct conn;
@@ -66,8 +66,7 @@ void cm_close(struct instance *instance);
 /* Runs due timers. Returns when the next is due; UINT64_MAX: none. */
 uint64_t cm_run(struct instance *instance, uint64_t now_ns);
 /* Records that the library refused an attempt of an id to connect. */
-void cm_refused(struct instance *instance, struct rdma_id *id,
-		const struct ctl_cm_refusal *refusal);
+void cm_refused(struct instance *instance, struct cma_id *id, const struct ctl_cm_refusal *refusal);
 /* Something happened to a device (enum ibv_event_type): its ids hear of it. */
 void cm_device_event(const struct device *device, uint32_t type);
 /* The connection closes: its ids and channels end. */
@@ -84,17 +83,17 @@ void cm_channel_clear(struct cm_channel *channel);
 void cm_channel_pause(struct cm_channel *channel, bool paused);
 /* Moves the events of an id that wait in the server to another channel; ids of connection requests
  * among them move, too. */
-void cm_channel_move(struct rdma_id *id, struct cm_channel *to);
+void cm_channel_move(struct cma_id *id, struct cm_channel *to);
 /* Drops the waiting events of a membership. Returns their number. */
 uint32_t cm_channel_drop_membership(struct cm_channel *channel, uint64_t mc_token);
 /* Drops the waiting events of the id, and ends it. */
-void cm_end_id(struct rdma_id *id, uint64_t now_ns);
+void cm_end_id(struct cma_id *id, uint64_t now_ns);
 /* The number of the listener's connection requests that its program has not read. */
-uint32_t cm_channel_unread(struct rdma_id *listener);
-/* True: at least backlog. host is not used: this is an operation of struct rdma_ids_ops. */
-bool cm_channel_has_unread(void *host, struct rdma_id *listener, uint32_t backlog);
+uint32_t cm_channel_unread(struct cma_id *listener);
+/* True: at least backlog. host is not used: this is an operation of struct cma_ids_ops. */
+bool cm_channel_has_unread(void *host, struct cma_id *listener, uint32_t backlog);
 /* Puts an event into the channel of an id. */
-void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event);
+void cm_channel_put(struct cma_id *id, const struct ctl_cm_event *event);
 
 /* cm_fault.c: fault rules. Calls of librdmacm by name (rdma_connect() and the others that are
  * requests to the connection manager) fail before they do anything. Messages: cm_drop,

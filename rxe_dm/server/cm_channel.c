@@ -38,16 +38,16 @@ static uint64_t read_events(const struct cm_channel *channel)
 	return channel->sent > unread ? channel->sent - unread : 0;
 }
 
-static void add_request(struct rdma_id_user *listener, struct rdma_id_user *request)
+static void add_request(struct cma_id_user *listener, struct cma_id_user *request)
 {
 	DL_APPEND(listener->requests, request);
 	listener->num_requests++;
 	request->listener = listener;
 }
 
-static void drop_request(struct rdma_id_user *request)
+static void drop_request(struct cma_id_user *request)
 {
-	struct rdma_id_user *listener = request->listener;
+	struct cma_id_user *listener = request->listener;
 
 	if (!listener)
 		return;
@@ -57,25 +57,24 @@ static void drop_request(struct rdma_id_user *request)
 }
 
 /* The new id of a connection request; NULL: another event, or the id has ended. */
-static struct rdma_id *request_of(const struct cm_channel *channel,
-				  const struct ctl_cm_event *event)
+static struct cma_id *request_of(const struct cm_channel *channel, const struct ctl_cm_event *event)
 {
-	return rdma_id_find(channel->conn->instance->cm, event->new_id);
+	return cma_id_find(channel->conn->instance->cm, event->new_id);
 }
 
 /* Accounts an event that the socket has taken. */
 static void count_sent(struct cm_channel *channel, const struct ctl_cm_event *event)
 {
-	struct rdma_id *id = rdma_id_find(channel->conn->instance->cm, event->id);
-	struct rdma_id *new_id = request_of(channel, event);
+	struct cma_id *id = cma_id_find(channel->conn->instance->cm, event->id);
+	struct cma_id *new_id = request_of(channel, event);
 
 	channel->sent++;
 	if (!channel->charge)
 		channel->charge = unread_bytes(channel);
 	if (id)
-		rdma_id_user(id)->events++;
+		cma_id_user(id)->events++;
 	if (new_id)
-		rdma_id_user(new_id)->request = channel->sent;
+		cma_id_user(new_id)->request = channel->sent;
 }
 
 static void block(struct cm_channel *channel, bool blocked)
@@ -93,10 +92,10 @@ static void block(struct cm_channel *channel, bool blocked)
 
 static void remove_queued(struct cm_channel *channel, struct cm_queued *queued)
 {
-	struct rdma_id *id = rdma_id_find(channel->conn->instance->cm, queued->event.id);
+	struct cma_id *id = cma_id_find(channel->conn->instance->cm, queued->event.id);
 
 	if (id)
-		rdma_id_user(id)->queued--;
+		cma_id_user(id)->queued--;
 	DL_DELETE(channel->queue, queued);
 	channel->queued--;
 	free(queued);
@@ -130,20 +129,20 @@ static void sock_ready(struct loop_source *source, uint32_t events)
 	flush(container_of(source, struct cm_channel, sock));
 }
 
-void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event)
+void cm_channel_put(struct cma_id *id, const struct ctl_cm_event *event)
 {
-	struct cm_channel *channel = (struct cm_channel *)rdma_id_user(id)->channel;
+	struct cm_channel *channel = (struct cm_channel *)cma_id_user(id)->channel;
 	struct cm_queued *queued = (struct cm_queued *)malloc(sizeof(*queued));
-	struct rdma_id *new_id = request_of(channel, event);
+	struct cma_id *new_id = request_of(channel, event);
 
 	if (!queued)
 		return;
 	queued->event = *event;
 	DL_APPEND(channel->queue, queued);
 	channel->queued++;
-	rdma_id_user(id)->queued++;
+	cma_id_user(id)->queued++;
 	if (new_id)
-		add_request(rdma_id_user(id), rdma_id_user(new_id));
+		add_request(cma_id_user(id), cma_id_user(new_id));
 	if (!channel->blocked)
 		flush(channel);
 }
@@ -216,24 +215,24 @@ void cm_channel_pause(struct cm_channel *channel, bool paused)
 }
 
 /* The place of a request among the events of the old channel means nothing in the new one. */
-static void move_id(struct rdma_id *id, struct cm_channel *to)
+static void move_id(struct cma_id *id, struct cm_channel *to)
 {
-	drop_request(rdma_id_user(id));
-	rdma_id_set_channel(id, to, &to->num_ids);
-	rdma_id_user(id)->request = 0;
+	drop_request(cma_id_user(id));
+	cma_id_set_channel(id, to, &to->num_ids);
+	cma_id_user(id)->request = 0;
 }
 
-void cm_channel_move(struct rdma_id *id, struct cm_channel *to)
+void cm_channel_move(struct cma_id *id, struct cm_channel *to)
 {
-	struct cm_channel *from = (struct cm_channel *)rdma_id_user(id)->channel;
+	struct cm_channel *from = (struct cm_channel *)cma_id_user(id)->channel;
 	struct cm_queued *queued, *next;
-	struct rdma_id *new_id;
+	struct cma_id *new_id;
 
 	move_id(id, to);
 	if (from == to)
 		return;
 	DL_FOREACH_SAFE (from->queue, queued, next) {
-		if (queued->event.id != rdma_id_handle(id))
+		if (queued->event.id != cma_id_handle(id))
 			continue;
 		DL_DELETE(from->queue, queued);
 		from->queued--;
@@ -242,8 +241,8 @@ void cm_channel_move(struct rdma_id *id, struct cm_channel *to)
 		new_id = request_of(to, &queued->event);
 		if (new_id) {
 			move_id(new_id, to);
-			rdma_id_user(new_id)->request = NOT_SENT;
-			add_request(rdma_id_user(id), rdma_id_user(new_id));
+			cma_id_user(new_id)->request = NOT_SENT;
+			add_request(cma_id_user(id), cma_id_user(new_id));
 		}
 	}
 	if (!to->blocked)
@@ -264,26 +263,26 @@ uint32_t cm_channel_drop_membership(struct cm_channel *channel, uint64_t mc_toke
 	return dropped;
 }
 
-static void end(struct rdma_id *id, uint64_t now_ns)
+static void end(struct cma_id *id, uint64_t now_ns)
 {
-	struct rdma_id_user *user = rdma_id_user(id);
+	struct cma_id_user *user = cma_id_user(id);
 
 	while (user->requests)
 		drop_request(user->requests);
 	drop_request(user);
-	rdma_id_destroy(id, now_ns);
+	cma_id_destroy(id, now_ns);
 }
 
-void cm_end_id(struct rdma_id *id, uint64_t now_ns)
+void cm_end_id(struct cma_id *id, uint64_t now_ns)
 {
-	struct cm_channel *channel = (struct cm_channel *)rdma_id_user(id)->channel;
+	struct cm_channel *channel = (struct cm_channel *)cma_id_user(id)->channel;
 	struct cm_queued *queued = channel->queue, *next;
-	struct rdma_id *new_id;
+	struct cma_id *new_id;
 
-	for (; rdma_id_user(id)->queued; queued = next) {
+	for (; cma_id_user(id)->queued; queued = next) {
 		assert(queued);
 		next = queued->next;
-		if (queued->event.id != rdma_id_handle(id))
+		if (queued->event.id != cma_id_handle(id))
 			continue;
 		new_id = request_of(channel, &queued->event);
 		if (new_id)
@@ -294,9 +293,9 @@ void cm_end_id(struct rdma_id *id, uint64_t now_ns)
 }
 
 /* A request is unread while its event waits here, or is among the last in the socket. */
-uint32_t cm_channel_unread(struct rdma_id *listener)
+uint32_t cm_channel_unread(struct cma_id *listener)
 {
-	struct rdma_id_user *user = rdma_id_user(listener);
+	struct cma_id_user *user = cma_id_user(listener);
 	const struct cm_channel *channel = (const struct cm_channel *)user->channel;
 	const uint64_t read = read_events(channel);
 
@@ -307,9 +306,9 @@ uint32_t cm_channel_unread(struct rdma_id *listener)
 	return user->num_requests;
 }
 
-bool cm_channel_has_unread(void *host, struct rdma_id *listener, uint32_t backlog)
+bool cm_channel_has_unread(void *host, struct cma_id *listener, uint32_t backlog)
 {
-	const struct rdma_id_user *user = rdma_id_user(listener);
+	const struct cma_id_user *user = cma_id_user(listener);
 	const struct cm_channel *channel = (const struct cm_channel *)user->channel;
 
 	(void)host;

@@ -23,7 +23,7 @@
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
-#include "rxe_dm/cma/rdma_id.h"
+#include "rxe_dm/cma/cma.h"
 
 #define GSI_PKEY    0xffffu
 #define PKEY_BASE   0x7fffu
@@ -131,7 +131,7 @@ static void arrived(struct device *device, const struct cm_path *path, const uin
 	struct gsi *gsi = device->gsi.state;
 	struct gsi_delayed *delayed;
 
-	if (gsi->num_waiting < MAX_WAITING && rdma_ids_lack_listener(device->instance->cm, mad)) {
+	if (gsi->num_waiting < MAX_WAITING && cma_ids_lack_listener(device->instance->cm, mad)) {
 		delayed = delay(gsi, path, mad, FAULT_IN, LISTENER_WAIT_NS);
 		if (delayed) {
 			delayed->wants_listener = true;
@@ -139,7 +139,7 @@ static void arrived(struct device *device, const struct cm_path *path, const uin
 			return;
 		}
 	}
-	rdma_ids_input(device->instance->cm, path, mad, clock_now_ns());
+	cma_ids_input(device->instance->cm, path, mad, clock_now_ns());
 }
 
 static uint32_t build_packet(struct gsi *gsi, const struct icrc_flow *flow,
@@ -324,7 +324,7 @@ static void pass_on(struct device *device, const struct gsi_delayed *delayed, ui
 	if (delayed->dir == FAULT_OUT)
 		send_mad(device, &delayed->path, delayed->mad);
 	else
-		rdma_ids_input(device->instance->cm, &delayed->path, delayed->mad, now_ns);
+		cma_ids_input(device->instance->cm, &delayed->path, delayed->mad, now_ns);
 }
 
 /* A listener may have come in this turn of the server. */
@@ -332,7 +332,7 @@ static bool is_due(const struct device *device, const struct gsi_delayed *delaye
 {
 	return delayed->due_ns <= now_ns ||
 	       (delayed->wants_listener &&
-		!rdma_ids_lack_listener(device->instance->cm, delayed->mad));
+		!cma_ids_lack_listener(device->instance->cm, delayed->mad));
 }
 
 uint64_t gsi_run(struct device *device, uint64_t now_ns)

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "net/wire/cm.h"
+#include "net/wire/cm_msg.h"
 #include "rxe_dm/server/loop.h"
 
 struct cm_path;

@@ -18,7 +18,7 @@
 
 struct cm_neighbor;
 struct gsi_local;
-struct rdma_ids;
+struct cma_ids;
 struct sysfs;
 
 struct instance {
@@ -41,7 +41,7 @@ struct instance {
 	uint32_t num_conns, num_programs;
 	uint32_t num_devices;
 	struct device devices[CTL_DEVICE_MAX];
-	struct rdma_ids *cm; /* the connection manager (cm.h) */
+	struct cma_ids *cm; /* the connection manager (cm.h) */
 	struct cm_failures cm_failures;
 	struct cm_neighbor *cm_neighbors; /* that are asked for */
 	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (cm.h) */

@@ -57,52 +57,52 @@ static int create_id(struct call *call)
 {
 	const struct ctl_msg_cm *req = &call->req.cm;
 	struct cm_channel *channel = channel_of(call);
-	const struct rdma_id_user user = {
+	const struct cma_id_user user = {
 		.owner = call->conn,
 		.channel = channel,
 		.channel_ids = channel ? &channel->num_ids : NULL,
 		.token = req->token,
 	};
-	struct rdma_id *id;
+	struct cma_id *id;
 	int rc;
 
 	if (!channel)
 		return -ENOENT;
-	rc = rdma_id_create(call->conn->instance->cm, req->port_space, req->qp_type, &user, &id);
+	rc = cma_id_create(call->conn->instance->cm, req->port_space, req->qp_type, &user, &id);
 	if (rc == 0)
-		call->reply.cm.handle = rdma_id_handle(id);
+		call->reply.cm.handle = cma_id_handle(id);
 	return rc;
 }
 
-static int accept_id(struct call *call, struct rdma_id *id)
+static int accept_id(struct call *call, struct cma_id *id)
 {
-	struct rdma_id_user *user = rdma_id_user(id);
-	int rc = rdma_id_accept(id, &call->req.cm.conn, clock_now_ns());
+	struct cma_id_user *user = cma_id_user(id);
+	int rc = cma_id_accept(id, &call->req.cm.conn, clock_now_ns());
 
 	if (rc == 0 && call->req.cm.token)
 		user->token = call->req.cm.token;
 	return rc;
 }
 
-static int migrate_id(struct call *call, struct rdma_id *id)
+static int migrate_id(struct call *call, struct cma_id *id)
 {
 	struct cm_channel *to = channel_of(call);
 
 	if (!to)
 		return -ENOENT;
 	if (call->req.cm.token)
-		rdma_id_user(id)->token = call->req.cm.token;
-	call->reply.cm.events = rdma_id_user(id)->events;
+		cma_id_user(id)->token = call->req.cm.token;
+	call->reply.cm.events = cma_id_user(id)->events;
 	cm_channel_move(id, to);
 	return 0;
 }
 
 /* Each membership has one event: it is in the socket, unless it was dropped here. */
-static int leave_group(struct call *call, struct rdma_id *id)
+static int leave_group(struct call *call, struct cma_id *id)
 {
-	struct cm_channel *channel = (struct cm_channel *)rdma_id_user(id)->channel;
+	struct cm_channel *channel = (struct cm_channel *)cma_id_user(id)->channel;
 	uint64_t token;
-	int rc = rdma_id_leave(id, call->req.cm.membership, &token);
+	int rc = cma_id_leave(id, call->req.cm.membership, &token);
 
 	if (rc == 0)
 		call->reply.cm.events = 1 - cm_channel_drop_membership(channel, token);
@@ -111,21 +111,21 @@ static int leave_group(struct call *call, struct rdma_id *id)
 
 static void list_ids(struct call *call)
 {
-	const struct rdma_ids *ids = call->conn->instance->cm;
+	const struct cma_ids *ids = call->conn->instance->cm;
 	const uint32_t first = call->req.cm.id;
 	struct ctl_cm_page *page = &call->reply.cm_page;
-	struct rdma_id *id = first ? rdma_id_find(ids, first) : rdma_id_next(ids, NULL);
+	struct cma_id *id = first ? cma_id_find(ids, first) : cma_id_next(ids, NULL);
 
-	for (; id && page->count < CTL_CM_PAGE; id = rdma_id_next(ids, id)) {
-		const struct conn *owner = (const struct conn *)rdma_id_user(id)->owner;
+	for (; id && page->count < CTL_CM_PAGE; id = cma_id_next(ids, id)) {
+		const struct conn *owner = (const struct conn *)cma_id_user(id)->owner;
 		struct ctl_cm_listed *listed = &page->id[page->count++];
 
-		rdma_id_describe(id, listed);
+		cma_id_describe(id, listed);
 		listed->pid = owner->pid;
 		if (listed->state == CTL_CM_LISTENING)
 			listed->unread = cm_channel_unread(id);
 	}
-	page->next = id ? rdma_id_handle(id) : 0;
+	page->next = id ? cma_id_handle(id) : 0;
 }
 
 /* The records from a place on, oldest first. */
@@ -141,7 +141,7 @@ static void list_failures(const struct cm_failures *failures, uint32_t first,
 	ret->next = first < kept ? first : 0;
 }
 
-static int refused(const struct call *call, struct rdma_id *id)
+static int refused(const struct call *call, struct cma_id *id)
 {
 	const struct ctl_cm_refusal *refusal = &call->req.cm.refusal;
 
@@ -151,7 +151,7 @@ static int refused(const struct call *call, struct rdma_id *id)
 	return 0;
 }
 
-static int serve_op(struct call *call, struct rdma_id *id)
+static int serve_op(struct call *call, struct cma_id *id)
 {
 	const struct ctl_msg_cm *req = &call->req.cm;
 	const uint64_t now_ns = clock_now_ns();
@@ -163,25 +163,25 @@ static int serve_op(struct call *call, struct rdma_id *id)
 	case CTL_CM_RESUME_CHANNEL: return pause_channel(call, false);
 	case CTL_CM_CREATE_ID: return create_id(call);
 	case CTL_CM_DESTROY_ID: cm_end_id(id, now_ns); return 0;
-	case CTL_CM_BIND: return rdma_id_bind(id, &req->src);
-	case CTL_CM_RESOLVE_ADDR: return rdma_id_resolve_addr(id, &req->src, &req->dst);
-	case CTL_CM_RESOLVE_ROUTE: return rdma_id_resolve_route(id);
-	case CTL_CM_LISTEN: return rdma_id_listen(id, req->backlog);
-	case CTL_CM_CONNECT: return rdma_id_connect(id, &req->conn, now_ns);
+	case CTL_CM_BIND: return cma_id_bind(id, &req->src);
+	case CTL_CM_RESOLVE_ADDR: return cma_id_resolve_addr(id, &req->src, &req->dst);
+	case CTL_CM_RESOLVE_ROUTE: return cma_id_resolve_route(id);
+	case CTL_CM_LISTEN: return cma_id_listen(id, req->backlog);
+	case CTL_CM_CONNECT: return cma_id_connect(id, &req->conn, now_ns);
 	case CTL_CM_ACCEPT: return accept_id(call, id);
-	case CTL_CM_REJECT: return rdma_id_reject(id, &req->conn, now_ns);
-	case CTL_CM_ESTABLISH: return rdma_id_establish(id);
-	case CTL_CM_NOTIFY: return rdma_id_notify(id, req->event);
-	case CTL_CM_DISCONNECT: return rdma_id_disconnect(id, now_ns);
+	case CTL_CM_REJECT: return cma_id_reject(id, &req->conn, now_ns);
+	case CTL_CM_ESTABLISH: return cma_id_establish(id);
+	case CTL_CM_NOTIFY: return cma_id_notify(id, req->event);
+	case CTL_CM_DISCONNECT: return cma_id_disconnect(id, now_ns);
 	case CTL_CM_INIT_QP_ATTR:
-		return rdma_id_init_qp_attr(id, req->qp_state, &call->reply.cm.attr);
+		return cma_id_init_qp_attr(id, req->qp_state, &call->reply.cm.attr);
 	case CTL_CM_QUERY: return 0;
 	case CTL_CM_SET_OPTION:
 		if (req->option_len > sizeof(req->option))
 			return -EINVAL;
-		return rdma_id_set_option(id, req->level, req->name, req->option, req->option_len);
+		return cma_id_set_option(id, req->level, req->name, req->option, req->option_len);
 	case CTL_CM_MIGRATE: return migrate_id(call, id);
-	case CTL_CM_JOIN: return rdma_id_join(id, &req->dst, req->token, &call->reply.cm.handle);
+	case CTL_CM_JOIN: return cma_id_join(id, &req->dst, req->token, &call->reply.cm.handle);
 	case CTL_CM_LEAVE: return leave_group(call, id);
 	case CTL_CM_LIST: list_ids(call); return 0;
 	case CTL_CM_FAILURES:
@@ -233,27 +233,27 @@ static const struct {
 };
 /* clang-format on */
 
-static struct rdma_id *id_of(const struct call *call)
+static struct cma_id *id_of(const struct call *call)
 {
-	struct rdma_id *id = rdma_id_find(call->conn->instance->cm, call->req.cm.id);
+	struct cma_id *id = cma_id_find(call->conn->instance->cm, call->req.cm.id);
 
-	return id && rdma_id_user(id)->owner == call->conn ? id : NULL;
+	return id && cma_id_user(id)->owner == call->conn ? id : NULL;
 }
 
 /* An id that is bound to no device is under the rules of the first one. */
-static int injected(struct call *call, const struct rdma_id *id)
+static int injected(struct call *call, const struct cma_id *id)
 {
 	struct ctl_cm_addr addr = { 0 };
 
 	if (id)
-		rdma_id_query(id, &addr);
+		cma_id_query(id, &addr);
 	return cm_fault_decide(call->conn, addr.device, cm_table[call->req.cm.op].verb);
 }
 
 int serve_cm(struct call *call)
 {
 	const uint32_t op = call->req.cm.op;
-	struct rdma_id *id = NULL;
+	struct cma_id *id = NULL;
 	int rc;
 
 	if (op == 0 || op >= CTL_CM_OP_END)
@@ -266,14 +266,14 @@ int serve_cm(struct call *call)
 	if (!id)
 		return -ENOENT;
 	if (cm_table[op].needs == NEEDS_SPACE &&
-	    ((struct cm_channel *)rdma_id_user(id)->channel)->queued >= CM_QUEUE_MAX)
+	    ((struct cm_channel *)cma_id_user(id)->channel)->queued >= CM_QUEUE_MAX)
 		return -ENOMEM;
 	rc = injected(call, id);
 	if (rc)
 		return rc;
-	call->reply.cm.events = rdma_id_user(id)->events;
+	call->reply.cm.events = cma_id_user(id)->events;
 	rc = serve_op(call, id);
 	if (rc == 0 && op != CTL_CM_DESTROY_ID)
-		rdma_id_query(id, &call->reply.cm.addr);
+		cma_id_query(id, &call->reply.cm.addr);
 	return rc;
 }

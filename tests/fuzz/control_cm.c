@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/control/cm.h"
-#include "lib/control/rcm.h"
+#include "lib/control/cm_numbers.h"
+#include "lib/control/cm_request.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/cm.h"
 #include "tests/fuzz/control.h"
@@ -66,7 +66,8 @@ static void take_option(struct ctl_msg_cm *req, struct take *take)
 
 static void take_rest(struct ctl_msg_cm *req, struct take *take)
 {
-	static const uint32_t spaces[] = { RCM_PS_TCP, RCM_PS_UDP, RCM_PS_IB, RCM_PS_IPOIB };
+	static const uint32_t spaces[] = { CTL_CM_PS_TCP, CTL_CM_PS_UDP, CTL_CM_PS_IB,
+					   CTL_CM_PS_IPOIB };
 
 	switch ((enum ctl_cm_op)req->op) {
 	case CTL_CM_CREATE_ID:
@@ -169,8 +170,8 @@ void control_cm_answered(const struct ctl_request *req, const struct ctl_reply *
 static void event_arrived(const struct ctl_cm_event *event)
 {
 	MUST(event->id != 0 && event->token != 0);
-	MUST(event->event <= RCM_EVENT_TIMEWAIT_EXIT);
-	MUST((event->event == RCM_EVENT_CONNECT_REQUEST) == (event->new_id != 0));
+	MUST(event->event <= CTL_CM_EVENT_TIMEWAIT_EXIT);
+	MUST((event->event == CTL_CM_EVENT_CONNECT_REQUEST) == (event->new_id != 0));
 	MUST(event->addr.device < control_instance.num_devices);
 	if (event->new_id)
 		keep_id(event->new_id);
@@ -193,7 +194,7 @@ void control_cm_end(void)
 	withdraw_offer();
 	for (uint32_t i = 0; i < cm.num_channels && i < MAX_CHANNELS; i++)
 		close(cm.ends[i]);
-	MUST(!rdma_id_next(control_instance.cm, NULL));
+	MUST(!cma_id_next(control_instance.cm, NULL));
 	for (uint32_t i = 0; cm.is_used && i < MAX_DUE; i++) {
 		gsi_deliver(&control_instance);
 		(void)gsi_run(control_device(), control_now_ns);

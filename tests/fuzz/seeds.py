@@ -290,7 +290,7 @@ SETTINGS = [
 STEP = enum("tests/fuzz/control.c", "step", "STEP_")
 OP = enum("lib/control/protocol.h", "ctl_op", "CTL_")
 KIND = enum("lib/control/protocol.h", "ctl_kind", "CTL_KIND_")
-CM = enum("lib/control/cm.h", "ctl_cm_op", "CTL_CM_")
+CM = enum("lib/control/cm_request.h", "ctl_cm_op", "CTL_CM_")
 SMALL, HANDLE, PAGES, ANY = range(4)
 
 

@@ -9,12 +9,12 @@ Room = namedtuple("Room", "folders tests goal")
 
 SIM = r"sim|exhaustive|tag_exhaustive|sim_raw|sim_tag"
 CM = r"cm_connect|cm_disconnect|cm_refuse|cm_sidr|cm_golden|sim_cm|cm_exhaustive"
-ID = r"rdma_id(_.*)?"
+ID = r"cma_id(_.*)?"
 TRACE = "trace:.*"
 
 ROOMS = {
     "emu": Room(["emu"], rf"emu_.*|raw_.*|rc_hold|rc_loss|rc_retry|{TRACE}|{SIM}", 95),
-    "net/wire": Room(["net/wire"], rf"wire.*|emu_uc|emu_ud|malformed|golden.*|rdma_id|{CM}", 95),
+    "net/wire": Room(["net/wire"], rf"wire.*|emu_uc|emu_ud|malformed|golden.*|cma_id|{CM}", 95),
     "net/link": Room(["net/link"], r"udp_.*|memory_.*|capture.*|verbs_capture|descriptor|frame|fault_.*|neighbor|veth_split|veth_net|client:verbs_rc|client:verbs_faults", 85),
     "lib/progress": Room(["lib/progress"], r"arrivals|remote|verbs_memory|credits|schedule.*|processors|starvation|udp_veth|"
                          r"client:verbs_(rc|errors|events|srq|share|share_no_vm|flush|odp|odp_share|threads|regions|mw|xrc|xrc_no_vm|delayed_ack|raw|cq|dm|faults)",

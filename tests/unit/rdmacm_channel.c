@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "lib/control/client.h"
-#include "lib/control/cm.h"
+#include "lib/control/cm_request.h"
 #include "lib/control/log.h"
 #include "lib/control/settings.h"
 #include "lib/rdmacm/id.h"

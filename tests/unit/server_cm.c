@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/control/cm.h"
-#include "lib/control/rcm.h"
+#include "lib/control/cm_numbers.h"
+#include "lib/control/cm_request.h"
 #include "lib/control/socket.h"
 #include "server_fixture.h"
 
@@ -150,12 +150,12 @@ static uint32_t resolved(const struct user *user, uint32_t port_space)
 	struct ctl_cm_event event;
 
 	ck_assert_int_eq(ctl_cm(user->client, &req, NULL), 0);
-	event = next_event(user, RCM_EVENT_ADDR_RESOLVED);
+	event = next_event(user, CTL_CM_EVENT_ADDR_RESOLVED);
 	ck_assert_uint_eq(event.id, id);
 	ck_assert_uint_eq(event.token, 10);
 	ck_assert_uint_eq(event.addr.port_num, 1);
 	ck_assert_int_eq(ask(user, CTL_CM_RESOLVE_ROUTE, id), 0);
-	event = next_event(user, RCM_EVENT_ROUTE_RESOLVED);
+	event = next_event(user, CTL_CM_EVENT_ROUTE_RESOLVED);
 	ck_assert_uint_eq(event.addr.num_paths, 1);
 	return id;
 }
@@ -163,20 +163,20 @@ static uint32_t resolved(const struct user *user, uint32_t port_space)
 /* Connects client to server; *ret_passive has token 30. */
 static uint32_t connected(uint32_t *ret_passive)
 {
-	const uint32_t active = resolved(&client, RCM_PS_TCP);
+	const uint32_t active = resolved(&client, CTL_CM_PS_TCP);
 	struct ctl_cm_event event;
 
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
-	event = next_event(&server, RCM_EVENT_CONNECT_REQUEST);
+	event = next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST);
 	ck_assert_uint_eq(event.token, 20);
 	ck_assert_str_eq((const char *)event.conn.private_data, "hi");
 	*ret_passive = event.new_id;
 	ck_assert_int_eq(ask_conn(&server, CTL_CM_ACCEPT, event.new_id, 30), 0);
-	event = next_event(&client, RCM_EVENT_CONNECT_RESPONSE);
+	event = next_event(&client, CTL_CM_EVENT_CONNECT_RESPONSE);
 	ck_assert_str_eq((const char *)event.conn.private_data, "hi");
 	ck_assert_int_eq(ask(&client, CTL_CM_INIT_QP_ATTR, active), 0);
 	ck_assert_int_eq(ask(&client, CTL_CM_ESTABLISH, active), 0);
-	event = next_event(&server, RCM_EVENT_ESTABLISHED);
+	event = next_event(&server, CTL_CM_EVENT_ESTABLISHED);
 	ck_assert_uint_eq(event.token, 30);
 	ck_assert_uint_eq(event.id, *ret_passive);
 	return active;
@@ -186,12 +186,12 @@ START_TEST(connect_and_disconnect)
 {
 	uint32_t passive, active;
 
-	listener(&server, RCM_PS_TCP, 1);
+	listener(&server, CTL_CM_PS_TCP, 1);
 	active = connected(&passive);
 	ck_assert_int_eq(ask(&client, CTL_CM_DISCONNECT, active), 0);
-	next_event(&server, RCM_EVENT_DISCONNECTED);
+	next_event(&server, CTL_CM_EVENT_DISCONNECTED);
 	ck_assert_int_eq(ask(&server, CTL_CM_DISCONNECT, passive), 0);
-	next_event(&client, RCM_EVENT_DISCONNECTED);
+	next_event(&client, CTL_CM_EVENT_DISCONNECTED);
 	ck_assert_int_eq(ask(&client, CTL_CM_DESTROY_ID, active), 0);
 	ck_assert_int_eq(ask(&client, CTL_CM_DESTROY_ID, active), -ENOENT);
 	ck_assert(!has_event(&server));
@@ -204,10 +204,10 @@ START_TEST(shown)
 	static char output[65536];
 	uint32_t passive, refused;
 
-	refused = resolved(&client, RCM_PS_TCP);
+	refused = resolved(&client, CTL_CM_PS_TCP);
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, refused, 0), 0);
-	next_event(&client, RCM_EVENT_REJECTED);
-	listener(&server, RCM_PS_TCP, 5);
+	next_event(&client, CTL_CM_EVENT_REJECTED);
+	listener(&server, CTL_CM_PS_TCP, 5);
 	connected(&passive);
 	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", NULL), 0);
 	ck_assert_msg(strstr(output, "tcp   0.0.0.0:7174 listening, process "), "%s", output);
@@ -227,14 +227,14 @@ END_TEST
 /* Rules for messages: a lost REQ is sent again; a rejected one never reaches the program. */
 START_TEST(message_rules)
 {
-	const uint32_t active = resolved(&client, RCM_PS_TCP);
+	const uint32_t active = resolved(&client, CTL_CM_PS_TCP);
 	struct ctl_cm_event event;
 
-	listener(&server, RCM_PS_TCP, 1);
+	listener(&server, CTL_CM_PS_TCP, 1);
 	ck_assert_int_eq(fixture_command("fault", "add", "cm_reject", "reason=3", "nth=1", NULL),
 			 0);
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
-	event = next_event(&client, RCM_EVENT_REJECTED);
+	event = next_event(&client, CTL_CM_EVENT_REJECTED);
 	ck_assert_int_eq(event.status, 3);
 	ck_assert(!has_event(&server));
 	ck_assert_int_eq(fixture_command("fault", "add", "cm_duplicate", "message=REQ,REP", NULL),
@@ -250,7 +250,7 @@ END_TEST
 START_TEST(refused_by_this_end)
 {
 	struct ctl_msg_cm req = { .op = CTL_CM_REFUSED,
-				  .id = resolved(&client, RCM_PS_TCP),
+				  .id = resolved(&client, CTL_CM_PS_TCP),
 				  .refusal = { .reason = CTL_CM_REFUSED_RESPONDER_RESOURCES,
 					       .asked = 200,
 					       .most = 128,
@@ -267,7 +267,7 @@ START_TEST(refused_by_this_end)
 	ck_assert_msg(strstr(output, "CONNECT_ERROR, status -22"), "%s", output);
 	req.refusal.status = INT32_MIN; /* no errno */
 	ck_assert_int_eq(ctl_cm(client.client, &req, NULL), -EINVAL);
-	req.id = resolved(&server, RCM_PS_TCP); /* another program's */
+	req.id = resolved(&server, CTL_CM_PS_TCP); /* another program's */
 	ck_assert_int_eq(ctl_cm(client.client, &req, NULL), -ENOENT);
 }
 END_TEST
@@ -275,11 +275,11 @@ END_TEST
 /* A call fails by name, and does nothing; a message that waits comes. */
 START_TEST(delay_and_call_rules)
 {
-	const uint32_t active = resolved(&client, RCM_PS_TCP);
+	const uint32_t active = resolved(&client, CTL_CM_PS_TCP);
 	struct ctl_cm_event event;
 	char output[4096];
 
-	listener(&server, RCM_PS_TCP, 2);
+	listener(&server, CTL_CM_PS_TCP, 2);
 	ck_assert_int_eq(fixture_command("fault", "add", "verb", "name=rdma_connect",
 					 "errno=ECONNABORTED", "nth=1", NULL),
 			 0);
@@ -289,7 +289,7 @@ START_TEST(delay_and_call_rules)
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), -ECONNABORTED);
 	ck_assert(!has_event(&server));
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
-	event = next_event(&server, RCM_EVENT_CONNECT_REQUEST);
+	event = next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST);
 	ck_assert_uint_eq(event.token, 20);
 	ck_assert_int_eq(fixture_output(output, sizeof(output), "fault", "list", NULL), 0);
 	ck_assert_msg(strstr(output, "cm_delay"), "%s", output);
@@ -302,29 +302,29 @@ START_TEST(device_removed)
 {
 	uint32_t passive;
 
-	listener(&server, RCM_PS_TCP, 1);
+	listener(&server, CTL_CM_PS_TCP, 1);
 	connected(&passive);
 	ck_assert_int_eq(fixture_command("fault", "add", "device_fatal", NULL), 0);
-	next_event(&client, RCM_EVENT_DEVICE_REMOVAL);
-	next_event(&server, RCM_EVENT_DEVICE_REMOVAL);
+	next_event(&client, CTL_CM_EVENT_DEVICE_REMOVAL);
+	next_event(&server, CTL_CM_EVENT_DEVICE_REMOVAL);
 }
 END_TEST
 
 START_TEST(refusals)
 {
-	const uint32_t active = resolved(&client, RCM_PS_TCP);
+	const uint32_t active = resolved(&client, CTL_CM_PS_TCP);
 	struct ctl_cm_event event;
 	uint32_t second;
 
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
-	event = next_event(&client, RCM_EVENT_REJECTED);
+	event = next_event(&client, CTL_CM_EVENT_REJECTED);
 	ck_assert_int_eq(event.status, 8);
-	listener(&server, RCM_PS_TCP, 1);
-	second = resolved(&client, RCM_PS_TCP);
+	listener(&server, CTL_CM_PS_TCP, 1);
+	second = resolved(&client, CTL_CM_PS_TCP);
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, second, 0), 0);
-	event = next_event(&server, RCM_EVENT_CONNECT_REQUEST);
+	event = next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST);
 	ck_assert_int_eq(ask_conn(&server, CTL_CM_REJECT, event.new_id, 0), 0);
-	event = next_event(&client, RCM_EVENT_REJECTED);
+	event = next_event(&client, CTL_CM_EVENT_REJECTED);
 	ck_assert_int_eq(event.status, 28);
 	ck_assert_str_eq((const char *)event.conn.private_data, "hi");
 }
@@ -333,11 +333,11 @@ END_TEST
 /* The request is there first, and waits. */
 START_TEST(late_listener)
 {
-	const uint32_t active = resolved(&client, RCM_PS_TCP);
+	const uint32_t active = resolved(&client, CTL_CM_PS_TCP);
 
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
-	listener(&server, RCM_PS_TCP, 1);
-	next_event(&server, RCM_EVENT_CONNECT_REQUEST);
+	listener(&server, CTL_CM_PS_TCP, 1);
+	next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST);
 	ck_assert(!has_event(&client));
 }
 END_TEST
@@ -347,27 +347,27 @@ START_TEST(death_of_a_program)
 {
 	uint32_t passive;
 
-	listener(&server, RCM_PS_TCP, 1);
+	listener(&server, CTL_CM_PS_TCP, 1);
 	connected(&passive);
 	user_close(&client);
-	next_event(&server, RCM_EVENT_DISCONNECTED);
+	next_event(&server, CTL_CM_EVENT_DISCONNECTED);
 	user_open(&client);
 }
 END_TEST
 
 START_TEST(death_of_a_listener)
 {
-	const uint32_t active = resolved(&client, RCM_PS_TCP);
+	const uint32_t active = resolved(&client, CTL_CM_PS_TCP);
 	struct ctl_cm_event event;
 
-	listener(&server, RCM_PS_TCP, 1);
+	listener(&server, CTL_CM_PS_TCP, 1);
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
-	next_event(&server, RCM_EVENT_CONNECT_REQUEST);
+	next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST);
 	user_close(&server);
-	event = next_event(&client, RCM_EVENT_REJECTED);
+	event = next_event(&client, CTL_CM_EVENT_REJECTED);
 	ck_assert_int_eq(event.status, 28);
 	user_open(&server);
-	listener(&server, RCM_PS_TCP, 1); /* the port is free again */
+	listener(&server, CTL_CM_PS_TCP, 1); /* the port is free again */
 }
 END_TEST
 
@@ -384,10 +384,10 @@ END_TEST
 
 START_TEST(ids_of_others)
 {
-	const uint32_t theirs = new_id(&server, RCM_PS_TCP, 1);
+	const uint32_t theirs = new_id(&server, CTL_CM_PS_TCP, 1);
 	const struct ctl_msg_cm wrong = { .op = CTL_CM_CREATE_ID,
 					  .channel = 99,
-					  .port_space = RCM_PS_TCP };
+					  .port_space = CTL_CM_PS_TCP };
 	const struct ctl_msg_cm no_op = { .op = CTL_CM_OP_END };
 
 	ck_assert_int_eq(ask(&client, CTL_CM_QUERY, theirs), -ENOENT);
@@ -403,7 +403,7 @@ END_TEST
 
 static void ask_connect(uint32_t *ret_active)
 {
-	*ret_active = resolved(&client, RCM_PS_TCP);
+	*ret_active = resolved(&client, CTL_CM_PS_TCP);
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, *ret_active, 0), 0);
 }
 
@@ -427,12 +427,12 @@ static int end_channel(const struct user *user)
 /* A channel stays while it has ids: those made on it, of requests, and moved there. */
 START_TEST(channels_in_use)
 {
-	const uint32_t listening = listener(&server, RCM_PS_TCP, 2);
+	const uint32_t listening = listener(&server, CTL_CM_PS_TCP, 2);
 	struct user other = server;
 	uint32_t active, passive;
 
 	ask_connect(&active);
-	passive = next_event(&server, RCM_EVENT_CONNECT_REQUEST).new_id;
+	passive = next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST).new_id;
 	open_channel(server.client, &other.channel, &other.fd);
 	move_id(&server, listening, other.channel);
 	ck_assert_int_eq(end_channel(&other), -EBUSY);
@@ -450,8 +450,8 @@ END_TEST
 START_TEST(paused_channel)
 {
 	const struct ctl_msg_cm req = { .op = CTL_CM_DESTROY_ID,
-					.id = resolved(&client, RCM_PS_UDP) };
-	const uint32_t active = resolved(&client, RCM_PS_TCP);
+					.id = resolved(&client, CTL_CM_PS_UDP) };
+	const uint32_t active = resolved(&client, CTL_CM_PS_TCP);
 	struct ctl_msg_cm_reply reply;
 	struct ctl_cm_event event;
 	int fd;
@@ -465,7 +465,7 @@ START_TEST(paused_channel)
 	ck_assert_int_eq(ctl_cm(client.client, &req, &reply), 0);
 	ck_assert_uint_eq(reply.events, 2);
 	ck_assert_int_eq(ctl_cm_channel(client.client, CTL_CM_RESUME_CHANNEL, client.channel), 0);
-	event = next_event(&client, RCM_EVENT_REJECTED);
+	event = next_event(&client, CTL_CM_EVENT_REJECTED);
 	ck_assert_uint_eq(event.id, active);
 }
 END_TEST
@@ -474,7 +474,7 @@ END_TEST
 START_TEST(migrated_id)
 {
 	struct user other = client;
-	struct ctl_msg_cm req = { .op = CTL_CM_MIGRATE, .id = resolved(&client, RCM_PS_TCP) };
+	struct ctl_msg_cm req = { .op = CTL_CM_MIGRATE, .id = resolved(&client, CTL_CM_PS_TCP) };
 	struct ctl_msg_cm_reply reply;
 	struct ctl_cm_event event;
 	int fd;
@@ -487,7 +487,7 @@ START_TEST(migrated_id)
 	req.token = 11;
 	ck_assert_int_eq(ctl_cm(client.client, &req, &reply), 0);
 	ck_assert_uint_eq(reply.events, 2);
-	event = next_event(&other, RCM_EVENT_REJECTED);
+	event = next_event(&other, CTL_CM_EVENT_REJECTED);
 	ck_assert_uint_eq(event.id, req.id);
 	ck_assert(!has_event(&client));
 	close(other.fd);
@@ -499,7 +499,7 @@ START_TEST(full_channel)
 {
 	const union ctl_cm_sockaddr group = v4("239.1.2.3", 0);
 	struct ctl_msg_cm req = { .op = CTL_CM_BIND,
-				  .id = new_id(&client, RCM_PS_UDP, 10),
+				  .id = new_id(&client, CTL_CM_PS_UDP, 10),
 				  .src = v4("127.0.0.1", 0) };
 	struct ctl_cm_event event;
 
@@ -509,7 +509,7 @@ START_TEST(full_channel)
 	for (req.token = 1; req.token <= 1000; req.token++)
 		ck_assert_int_eq(ctl_cm(client.client, &req, NULL), 0);
 	for (uint64_t i = 1; i <= 1000; i++) {
-		event = next_event(&client, RCM_EVENT_MULTICAST_JOIN);
+		event = next_event(&client, CTL_CM_EVENT_MULTICAST_JOIN);
 		ck_assert_uint_eq(event.mc_token, i);
 	}
 	ck_assert(!has_event(&client));
@@ -521,13 +521,13 @@ START_TEST(backlog)
 {
 	uint32_t active[2];
 
-	listener(&server, RCM_PS_TCP, 1);
+	listener(&server, CTL_CM_PS_TCP, 1);
 	for (int i = 0; i < 2; i++)
-		active[i] = resolved(&client, RCM_PS_TCP);
+		active[i] = resolved(&client, CTL_CM_PS_TCP);
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active[0], 0), 0);
-	next_event(&server, RCM_EVENT_CONNECT_REQUEST);
+	next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST);
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active[1], 0), 0);
-	next_event(&server, RCM_EVENT_CONNECT_REQUEST);
+	next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST);
 }
 END_TEST
 
@@ -551,7 +551,7 @@ static void expect_backlog(uint32_t id, uint32_t unread, uint32_t dropped)
  * with unread requests, count as they should. */
 START_TEST(backlog_counts)
 {
-	const uint32_t listening = listener(&server, RCM_PS_TCP, 2);
+	const uint32_t listening = listener(&server, CTL_CM_PS_TCP, 2);
 	struct user other = server;
 	uint32_t active[5], accepted;
 
@@ -561,12 +561,12 @@ START_TEST(backlog_counts)
 		sched_yield();
 	expect_backlog(listening, 2, 1);
 	end_id(&client, active[2]); /* sends its request no more */
-	accepted = next_event(&server, RCM_EVENT_CONNECT_REQUEST).new_id;
+	accepted = next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST).new_id;
 	expect_backlog(listening, 1, 1);
 	ck_assert_int_eq(ask_conn(&server, CTL_CM_ACCEPT, accepted, 30), 0);
-	next_event(&client, RCM_EVENT_CONNECT_RESPONSE);
+	next_event(&client, CTL_CM_EVENT_CONNECT_RESPONSE);
 	end_id(&server, accepted);
-	next_event(&client, RCM_EVENT_REJECTED);
+	next_event(&client, CTL_CM_EVENT_REJECTED);
 	expect_backlog(listening, 1, 1);
 	ask_connect(&active[3]);
 	while (listed(&server, listening).unread < 2)
@@ -575,11 +575,11 @@ START_TEST(backlog_counts)
 	open_channel(server.client, &other.channel, &other.fd);
 	move_id(&server, listening, other.channel);
 	for (int i = 0; i < 2; i++)
-		move_id(&server, next_event(&server, RCM_EVENT_CONNECT_REQUEST).new_id,
+		move_id(&server, next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST).new_id,
 			other.channel);
 	expect_backlog(listening, 0, 1);
 	ask_connect(&active[4]);
-	accepted = next_event(&other, RCM_EVENT_CONNECT_REQUEST).new_id;
+	accepted = next_event(&other, CTL_CM_EVENT_CONNECT_REQUEST).new_id;
 	end_id(&server, listening);
 	end_id(&server, accepted);
 	close(other.fd);
@@ -588,15 +588,15 @@ END_TEST
 
 START_TEST(datagrams)
 {
-	const uint32_t active = resolved(&client, RCM_PS_UDP);
+	const uint32_t active = resolved(&client, CTL_CM_PS_UDP);
 	struct ctl_cm_event event;
 	uint32_t passive;
 
-	listener(&server, RCM_PS_UDP, 1);
+	listener(&server, CTL_CM_PS_UDP, 1);
 	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
-	passive = next_event(&server, RCM_EVENT_CONNECT_REQUEST).new_id;
+	passive = next_event(&server, CTL_CM_EVENT_CONNECT_REQUEST).new_id;
 	ck_assert_int_eq(ask_conn(&server, CTL_CM_ACCEPT, passive, 30), 0);
-	event = next_event(&client, RCM_EVENT_ESTABLISHED);
+	event = next_event(&client, CTL_CM_EVENT_ESTABLISHED);
 	ck_assert_uint_eq(event.conn.qpn, 0x1000 + passive);
 	ck_assert_uint_eq(event.conn.qkey, 0x01234567);
 }
@@ -609,14 +609,14 @@ START_TEST(two_instances)
 	uint32_t passive, active;
 	const struct user near = client;
 
-	listener(&server, RCM_PS_TCP, 1);
+	listener(&server, CTL_CM_PS_TCP, 1);
 	snprintf(name, sizeof(name), "%s-far", fixture_instance());
 	setenv("RXE_DM_INSTANCE", name, 1);
 	user_open(&client);
 	setenv("RXE_DM_INSTANCE", fixture_instance(), 1);
 	active = connected(&passive);
 	ck_assert_int_eq(ask(&client, CTL_CM_DISCONNECT, active), 0);
-	next_event(&server, RCM_EVENT_DISCONNECTED);
+	next_event(&server, CTL_CM_EVENT_DISCONNECTED);
 	user_close(&client);
 	client = near;
 	setenv("RXE_DM_INSTANCE", name, 1);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/wire/cm.h"
+#include "net/wire/cm_msg.h"
 #include "net/wire/packet.h"
 #include "tests/suite.h"
 #include "wire_vectors.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages of the communication manager: tables of their fields, and what walks them. */
-#include "net/wire/cm.h"
+#include "net/wire/cm_msg.h"
 
 #include <assert.h>
 #include <stddef.h>

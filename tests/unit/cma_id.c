@@ -4,7 +4,7 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
-#include "rdma_id_fixture.h"
+#include "cma_id_fixture.h"
 #include "tests/suite.h"
 
 static const struct ctl_cm_conn plain = { .qpn = 0x111, .retry_count = 7, .rnr_retry_count = 6 };
@@ -12,18 +12,18 @@ static const struct ctl_cm_conn plain = { .qpn = 0x111, .retry_count = 7, .rnr_r
 START_TEST(connect_and_disconnect)
 {
 	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
-	struct rdma_id *active = tcp_id(&a, 10), *passive;
+	struct cma_id *active = tcp_id(&a, 10), *passive;
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_resolve_addr(active, &none, &dst), 0);
-	ck_assert_int_eq(rdma_id_resolve_route(active), 0);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_resolve_addr(active, &none, &dst), 0);
+	ck_assert_int_eq(cma_id_resolve_route(active), 0);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	passive = requested(&b);
-	rdma_id_user(passive)->token = 30;
-	ck_assert_int_eq(rdma_id_accept(passive, &plain, now_ns), 0);
+	cma_id_user(passive)->token = 30;
+	ck_assert_int_eq(cma_id_accept(passive, &plain, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_establish(active), 0);
+	ck_assert_int_eq(cma_id_establish(active), 0);
 	deliver();
 	expect("     0 a ADDR_RESOLVED of 10\n"
 	       "     0 a ROUTE_RESOLVED of 10\n"
@@ -34,9 +34,9 @@ START_TEST(connect_and_disconnect)
 	       "     0 a > RTU\n"
 	       "     0 b ESTABLISHED of 30\n");
 
-	ck_assert_int_eq(rdma_id_disconnect(active, now_ns), 0);
+	ck_assert_int_eq(cma_id_disconnect(active, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_disconnect(passive, now_ns), 0);
+	ck_assert_int_eq(cma_id_disconnect(passive, now_ns), 0);
 	deliver();
 	expect("     0 a > DREQ\n"
 	       "     0 b DISCONNECTED of 30\n"
@@ -51,20 +51,20 @@ END_TEST
 /* Both sides are ids of one instance. */
 START_TEST(connect_to_oneself)
 {
-	struct rdma_id *active = resolved(&b, RCM_PS_TCP, "10.0.0.2:7174", 10), *passive;
+	struct cma_id *active = resolved(&b, CTL_CM_PS_TCP, "10.0.0.2:7174", 10), *passive;
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	passive = requested(&b);
-	rdma_id_user(passive)->token = 30;
-	ck_assert_int_eq(rdma_id_accept(passive, &(struct ctl_cm_conn){ .qpn = 0x222 }, now_ns), 0);
+	cma_id_user(passive)->token = 30;
+	ck_assert_int_eq(cma_id_accept(passive, &(struct ctl_cm_conn){ .qpn = 0x222 }, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_establish(active), 0);
+	ck_assert_int_eq(cma_id_establish(active), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_disconnect(passive, now_ns), 0);
+	ck_assert_int_eq(cma_id_disconnect(passive, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_disconnect(active, now_ns), 0);
+	ck_assert_int_eq(cma_id_disconnect(active, now_ns), 0);
 	deliver();
 	expect("     0 b > REQ port 7174\n"
 	       "     0 b CONNECT_REQUEST of 20\n"
@@ -81,15 +81,15 @@ END_TEST
 
 START_TEST(nobody_listens)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	expect("     0 a > REQ port 7174\n"
 	       "     0 b > REJ reason 8\n"
 	       "     0 a REJECTED of 10, status 8\n");
 	/* An id connects once. */
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), -EINVAL);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), -EINVAL);
 	expect("");
 }
 END_TEST
@@ -97,10 +97,10 @@ END_TEST
 /* A program of another address of the instance listens on the port. */
 START_TEST(nobody_listens_on_this_address)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RCM_PS_TCP, "[fd00::2]:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "[fd00::2]:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	expect("     0 a > REQ port 7174\n"
 	       "     0 b > REJ reason 8\n"
@@ -111,15 +111,15 @@ END_TEST
 START_TEST(rejected_with_private_data)
 {
 	struct ctl_cm_conn no = { .private_len = 148, .private_data = "full" };
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RCM_PS_TCP, "10.0.0.2:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "10.0.0.2:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	no.private_len = 149;
-	ck_assert_int_eq(rdma_id_reject(requested(&b), &no, now_ns), -EINVAL);
+	ck_assert_int_eq(cma_id_reject(requested(&b), &no, now_ns), -EINVAL);
 	no.private_len = 148;
-	ck_assert_int_eq(rdma_id_reject(requested(&b), &no, now_ns), 0);
+	ck_assert_int_eq(cma_id_reject(requested(&b), &no, now_ns), 0);
 	deliver();
 	expect("     0 a > REQ port 7174\n"
 	       "     0 b CONNECT_REQUEST of 20\n"
@@ -133,20 +133,20 @@ END_TEST
 START_TEST(private_data_limits)
 {
 	struct ctl_cm_conn conn = { .qpn = 0x111, .private_len = 57 };
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &conn, now_ns), -EINVAL);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &conn, now_ns), -EINVAL);
 	conn.private_len = 56;
 	memset(conn.private_data, 0x5a, sizeof(conn.private_data));
-	ck_assert_int_eq(rdma_id_connect(active, &conn, now_ns), 0);
+	ck_assert_int_eq(cma_id_connect(active, &conn, now_ns), 0);
 	deliver();
 	ck_assert_uint_eq(b.last.conn.private_len, 56);
 	ck_assert_uint_eq(b.last.conn.private_data[55], 0x5a);
 	conn.private_len = 197;
-	ck_assert_int_eq(rdma_id_accept(requested(&b), &conn, now_ns), -EINVAL);
+	ck_assert_int_eq(cma_id_accept(requested(&b), &conn, now_ns), -EINVAL);
 	conn.private_len = 196;
-	ck_assert_int_eq(rdma_id_accept(requested(&b), &conn, now_ns), 0);
+	ck_assert_int_eq(cma_id_accept(requested(&b), &conn, now_ns), 0);
 	deliver();
 	ck_assert_uint_eq(a.last.conn.private_len, 196);
 	ck_assert_uint_eq(a.last.conn.private_data[195], 0x5a);
@@ -164,24 +164,24 @@ START_TEST(queue_pair_attributes)
 	const struct ctl_cm_conn answer = {
 		.qpn = 0x222, .responder_resources = 2, .initiator_depth = 1, .rnr_retry_count = 4
 	};
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10), *passive;
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10), *passive;
 	struct ctl_cm_qp_attr rtr, rts, peer;
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &ask, now_ns), 0);
-	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTR, &rtr), -EINVAL);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &ask, now_ns), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(active, IBV_QPS_RTR, &rtr), -EINVAL);
 	deliver();
 	passive = requested(&b);
 	ck_assert_uint_eq(b.last.conn.responder_resources, 3);
 	ck_assert_uint_eq(b.last.conn.initiator_depth, 4);
 	ck_assert_uint_eq(b.last.conn.retry_count, 7);
 	ck_assert_uint_eq(b.last.conn.qpn, 0x111);
-	ck_assert_int_eq(rdma_id_accept(passive, &answer, now_ns), 0);
+	ck_assert_int_eq(cma_id_accept(passive, &answer, now_ns), 0);
 	deliver();
 	ck_assert_uint_eq(a.last.conn.responder_resources, 1);
 	ck_assert_uint_eq(a.last.conn.initiator_depth, 2);
 
-	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTR, &rtr), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(active, IBV_QPS_RTR, &rtr), 0);
 	ck_assert_uint_eq(rtr.mask, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 					    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 					    IBV_QP_MIN_RNR_TIMER);
@@ -189,12 +189,12 @@ START_TEST(queue_pair_attributes)
 	ck_assert_uint_eq(rtr.max_dest_rd_atomic, 1);
 	ck_assert_uint_eq(rtr.path_mtu, IBV_MTU_4096);
 	ck_assert_uint_eq(rtr.ah.is_global, 1);
-	ck_assert_int_eq(rdma_id_init_qp_attr(passive, IBV_QPS_RTS, &peer), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(passive, IBV_QPS_RTS, &peer), 0);
 	ck_assert_uint_eq(peer.sq_psn, rtr.rq_psn);
 	ck_assert_uint_eq(peer.rnr_retry, 5);
 	ck_assert_uint_eq(peer.max_rd_atomic, 1);
 
-	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTS, &rts), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(active, IBV_QPS_RTS, &rts), 0);
 	ck_assert_uint_eq(rts.mask, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
 					    IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 					    IBV_QP_MAX_QP_RD_ATOMIC);
@@ -202,20 +202,20 @@ START_TEST(queue_pair_attributes)
 	ck_assert_uint_eq(rts.retry_cnt, 7);
 	ck_assert_uint_eq(rts.rnr_retry, 4);
 	ck_assert_uint_eq(rts.timeout, 19);
-	ck_assert_int_eq(rdma_id_init_qp_attr(passive, IBV_QPS_RTR, &peer), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(passive, IBV_QPS_RTR, &peer), 0);
 	ck_assert_uint_eq(peer.rq_psn, rts.sq_psn);
 	ck_assert_uint_eq(peer.max_dest_rd_atomic, 2);
 }
 END_TEST
 
 /* What an event says of all transitions is what each of them is told. */
-static void expect_attr(const struct rdma_id *id, const struct ctl_cm_event *event)
+static void expect_attr(const struct cma_id *id, const struct ctl_cm_event *event)
 {
 	static const uint32_t states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
 	struct ctl_cm_qp_attr all = { 0 }, one;
 
 	for (uint32_t i = 0; i < 3; i++) {
-		if (rdma_id_init_qp_attr(id, states[i], &one))
+		if (cma_id_init_qp_attr(id, states[i], &one))
 			continue;
 		ck_assert_uint_eq(all.mask & one.mask, all.mask ? IBV_QP_STATE : 0);
 		all.mask |= one.mask;
@@ -228,17 +228,17 @@ static void expect_attr(const struct rdma_id *id, const struct ctl_cm_event *eve
 START_TEST(attributes_in_events)
 {
 	const struct ctl_cm_conn ask = { .qpn = 0x111, .responder_resources = 4, .retry_count = 3 };
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 
 	ck_assert_uint_eq(a.last.attr.mask,
 			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	expect_attr(active, &a.last);
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &ask, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &ask, now_ns), 0);
 	deliver();
 	expect_attr(requested(&b), &b.last);
 	ck_assert_uint_eq(b.last.attr.dest_qpn, 0x111);
-	ck_assert_int_eq(rdma_id_accept(requested(&b), &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_accept(requested(&b), &plain, now_ns), 0);
 	deliver();
 	expect_attr(active, &a.last);
 	ck_assert_uint_eq(a.last.attr.retry_cnt, 3);
@@ -248,17 +248,17 @@ END_TEST
 /* A datagram queue pair's Q_Key may change after an event: the program's library asks. */
 START_TEST(attributes_of_datagrams_are_asked_for)
 {
-	resolved(&a, RCM_PS_UDP, "10.0.0.2:7174", 10);
+	resolved(&a, CTL_CM_PS_UDP, "10.0.0.2:7174", 10);
 	ck_assert_uint_eq(a.last.attr.mask, 0);
 }
 END_TEST
 
 START_TEST(queue_pair_before_it_connects)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 	struct ctl_cm_qp_attr attr;
 
-	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_INIT, &attr), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(active, IBV_QPS_INIT, &attr), 0);
 	ck_assert_uint_eq(attr.mask,
 			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	ck_assert_uint_eq(attr.access_flags, 0);
@@ -268,14 +268,14 @@ END_TEST
 
 START_TEST(endpoints_of_a_connection)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 	struct ctl_cm_addr ours, theirs;
 
-	listener(&b, RCM_PS_TCP, "[::]:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "[::]:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
-	rdma_id_query(active, &ours);
-	rdma_id_query(requested(&b), &theirs);
+	cma_id_query(active, &ours);
+	cma_id_query(requested(&b), &theirs);
 	ck_assert_mem_eq(&ours.local, &theirs.remote, sizeof(ours.local));
 	ck_assert_mem_eq(&ours.remote, &theirs.local, sizeof(ours.local));
 	ck_assert_mem_eq(&ours.dgid, &theirs.sgid, sizeof(ours.dgid));
@@ -288,13 +288,13 @@ END_TEST
 /* A port with smaller packets: both queue pairs get its MTU. */
 START_TEST(path_mtu)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "[fd00::2]:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "[fd00::2]:7174", 10);
 	struct ctl_cm_qp_attr attr;
 
-	listener(&b, RCM_PS_TCP, "[::]:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "[::]:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_init_qp_attr(requested(&b), IBV_QPS_RTR, &attr), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(requested(&b), IBV_QPS_RTR, &attr), 0);
 	ck_assert_uint_eq(attr.path_mtu, IBV_MTU_1024);
 }
 END_TEST
@@ -306,7 +306,7 @@ START_TEST(unsound_requests)
 				      .dst = { .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 } } };
 	struct cm_msg req = { .attr = CM_REQ,
 			      .local_comm_id = 5,
-			      .u.req = { .service_id = cm_ip_service_id(RCM_PS_TCP, 7174),
+			      .u.req = { .service_id = cm_ip_service_id(CTL_CM_PS_TCP, 7174),
 					 .local_qpn = 9,
 					 .transport = CM_TRANSPORT_RD,
 					 .path_mtu = IBV_MTU_1024,
@@ -317,31 +317,31 @@ START_TEST(unsound_requests)
 	const struct cm_ip_header header = { .ip_version = 4, .src = path.dst, .dst = path.src };
 	uint8_t mad[CM_MAD_BYTES];
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
 	cm_msg_emit(mad, &req); /* without endpoints */
-	rdma_ids_input(b.ids, &path, mad, now_ns);
+	cma_ids_input(b.ids, &path, mad, now_ns);
 	cm_ip_header_emit(req.private_data, &header);
 	req.private_len = CM_IP_HEADER_BYTES;
 	req.local_comm_id++;
 	cm_msg_emit(mad, &req);
-	rdma_ids_input(b.ids, &path, mad, now_ns);
+	cma_ids_input(b.ids, &path, mad, now_ns);
 	req.u.req.transport = CM_TRANSPORT_RC;
 	for (uint8_t mtu = 0; mtu <= IBV_MTU_4096 + 1; mtu += IBV_MTU_4096 + 1) {
 		req.u.req.path_mtu = mtu;
 		req.local_comm_id++;
 		cm_msg_emit(mad, &req);
-		rdma_ids_input(b.ids, &path, mad, now_ns);
+		cma_ids_input(b.ids, &path, mad, now_ns);
 	}
 	req.u.req.path_mtu = IBV_MTU_4096;
 	req.u.req.pkey = 0x8001;
 	req.local_comm_id++;
 	cm_msg_emit(mad, &req);
-	rdma_ids_input(b.ids, &path, mad, now_ns);
+	cma_ids_input(b.ids, &path, mad, now_ns);
 	req.u.req.pkey = 0x7fff;
 	req.u.req.primary.remote_gid.raw[15]++;
 	req.local_comm_id++;
 	cm_msg_emit(mad, &req);
-	rdma_ids_input(b.ids, &path, mad, now_ns);
+	cma_ids_input(b.ids, &path, mad, now_ns);
 	expect("     0 b > REJ reason 8\n"
 	       "     0 b > REJ reason 9\n"
 	       "     0 b > REJ reason 26\n"
@@ -353,25 +353,25 @@ START_TEST(unsound_requests)
 	req.u.req.alternate = req.u.req.primary;
 	req.local_comm_id++;
 	cm_msg_emit(mad, &req);
-	rdma_ids_input(b.ids, &path, mad, now_ns);
+	cma_ids_input(b.ids, &path, mad, now_ns);
 	expect("     0 b CONNECT_REQUEST of 20\n");
-	ck_assert_int_eq(rdma_id_accept(requested(&b), &none, now_ns), 0);
+	ck_assert_int_eq(cma_id_accept(requested(&b), &none, now_ns), 0);
 }
 END_TEST
 
 /* The program takes its time: a repeated REQ is answered by an MRA. */
 START_TEST(slow_program)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	pass_ms(30000);
 	expect("     0 a > REQ port 7174\n"
 	       "     0 b CONNECT_REQUEST of 20\n"
 	       "  6442 a > REQ port 7174\n"
 	       "  6442 b > MRA\n");
-	ck_assert_int_eq(rdma_id_accept(requested(&b), &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_accept(requested(&b), &plain, now_ns), 0);
 	deliver();
 	expect(" 30000 b > REP\n"
 	       " 30000 a CONNECT_RESPONSE of 10\n");
@@ -380,10 +380,10 @@ END_TEST
 
 START_TEST(unreachable)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 
 	lose(100);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	forget();
 	pass_ms(90000);
 	forget();
@@ -397,20 +397,20 @@ END_TEST
 
 START_TEST(ids_of_a_dead_program)
 {
-	struct rdma_id *passive, *active = connected(&passive), *second;
+	struct cma_id *passive, *active = connected(&passive), *second;
 
-	rdma_id_destroy(passive, now_ns);
+	cma_id_destroy(passive, now_ns);
 	deliver();
 	expect("     0 b > DREQ\n"
 	       "     0 a DISCONNECTED of 10\n");
-	rdma_id_disconnect(active, now_ns);
+	cma_id_disconnect(active, now_ns);
 	deliver();
 	expect("     0 a > DREP\n");
 
-	second = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 11);
-	ck_assert_int_eq(rdma_id_connect(second, &(struct ctl_cm_conn){ .qpn = 0x333 }, now_ns), 0);
+	second = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 11);
+	ck_assert_int_eq(cma_id_connect(second, &(struct ctl_cm_conn){ .qpn = 0x333 }, now_ns), 0);
 	deliver();
-	rdma_id_destroy(requested(&b), now_ns);
+	cma_id_destroy(requested(&b), now_ns);
 	deliver();
 	expect("     0 a > REQ port 7174\n"
 	       "     0 b CONNECT_REQUEST of 20\n"
@@ -421,49 +421,49 @@ END_TEST
 
 START_TEST(peer_without_answer)
 {
-	struct rdma_id *passive, *active = connected(&passive);
+	struct cma_id *passive, *active = connected(&passive);
 
 	lose(100);
-	ck_assert_int_eq(rdma_id_disconnect(active, now_ns), 0);
+	ck_assert_int_eq(cma_id_disconnect(active, now_ns), 0);
 	forget();
 	pass_ms(300000);
-	ck_assert_uint_eq(a.last.event, RCM_EVENT_TIMEWAIT_EXIT);
-	ck_assert_uint_eq(b.last.event, RCM_EVENT_ESTABLISHED);
+	ck_assert_uint_eq(a.last.event, CTL_CM_EVENT_TIMEWAIT_EXIT);
+	ck_assert_uint_eq(b.last.event, CTL_CM_EVENT_ESTABLISHED);
 }
 END_TEST
 
 START_TEST(time_wait_ends)
 {
-	struct rdma_id *passive, *active = connected(&passive);
+	struct cma_id *passive, *active = connected(&passive);
 
-	ck_assert_int_eq(rdma_id_disconnect(active, now_ns), 0);
+	ck_assert_int_eq(cma_id_disconnect(active, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_disconnect(passive, now_ns), 0);
+	ck_assert_int_eq(cma_id_disconnect(passive, now_ns), 0);
 	deliver();
 	forget();
 	pass_ms(100000);
-	ck_assert_uint_eq(a.last.event, RCM_EVENT_TIMEWAIT_EXIT);
-	ck_assert_uint_eq(b.last.event, RCM_EVENT_TIMEWAIT_EXIT);
+	ck_assert_uint_eq(a.last.event, CTL_CM_EVENT_TIMEWAIT_EXIT);
+	ck_assert_uint_eq(b.last.event, CTL_CM_EVENT_TIMEWAIT_EXIT);
 }
 END_TEST
 
 /* The RTU is lost, and data arrives: the program says so. */
 START_TEST(data_before_the_rtu)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10), *passive;
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10), *passive;
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	passive = requested(&b);
-	rdma_id_user(passive)->token = 30;
-	ck_assert_int_eq(rdma_id_accept(passive, &plain, now_ns), 0);
+	cma_id_user(passive)->token = 30;
+	ck_assert_int_eq(cma_id_accept(passive, &plain, now_ns), 0);
 	deliver();
 	lose(1);
-	ck_assert_int_eq(rdma_id_establish(active), 0);
+	ck_assert_int_eq(cma_id_establish(active), 0);
 	forget();
-	ck_assert_int_eq(rdma_id_notify(passive, IBV_EVENT_QP_FATAL), -EINVAL);
-	ck_assert_int_eq(rdma_id_notify(passive, IBV_EVENT_COMM_EST), 0);
+	ck_assert_int_eq(cma_id_notify(passive, IBV_EVENT_QP_FATAL), -EINVAL);
+	ck_assert_int_eq(cma_id_notify(passive, IBV_EVENT_COMM_EST), 0);
 	expect("     0 b ESTABLISHED of 30\n");
 }
 END_TEST
@@ -475,19 +475,19 @@ START_TEST(datagrams)
 					    .private_len = 136,
 					    .private_data = "me" };
 	struct ctl_cm_conn too_long = { .private_len = 181 };
-	struct rdma_id *active = resolved(&a, RCM_PS_UDP, "10.0.0.2:7174", 10), *passive;
+	struct cma_id *active = resolved(&a, CTL_CM_PS_UDP, "10.0.0.2:7174", 10), *passive;
 	struct ctl_cm_qp_attr attr;
 
-	listener(&b, RCM_PS_UDP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &too_long, now_ns), -EINVAL);
-	ck_assert_int_eq(rdma_id_connect(active, &ask, now_ns), 0);
+	listener(&b, CTL_CM_PS_UDP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &too_long, now_ns), -EINVAL);
+	ck_assert_int_eq(cma_id_connect(active, &ask, now_ns), 0);
 	deliver();
 	passive = requested(&b);
 	ck_assert_uint_eq(b.last.conn.private_len, 180);
 	ck_assert_str_eq((const char *)b.last.conn.private_data, "who");
 	too_long.private_len = 137;
-	ck_assert_int_eq(rdma_id_accept(passive, &too_long, now_ns), -EINVAL);
-	ck_assert_int_eq(rdma_id_accept(passive, &answer, now_ns), 0);
+	ck_assert_int_eq(cma_id_accept(passive, &too_long, now_ns), -EINVAL);
+	ck_assert_int_eq(cma_id_accept(passive, &answer, now_ns), 0);
 	deliver();
 	expect("     0 a > SIDR_REQ\n"
 	       "     0 b CONNECT_REQUEST of 20\n"
@@ -497,7 +497,7 @@ START_TEST(datagrams)
 	ck_assert_uint_eq(a.last.conn.qkey, 0x01234567);
 	ck_assert_uint_eq(a.last.conn.private_len, 136);
 	ck_assert_uint_eq(a.last.ah.dgid.raw[15], 2);
-	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_INIT, &attr), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(active, IBV_QPS_INIT, &attr), 0);
 	ck_assert_uint_eq(attr.mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
 	ck_assert_uint_eq(attr.qkey, 0x01234567);
 }
@@ -505,16 +505,16 @@ END_TEST
 
 START_TEST(datagrams_refused)
 {
-	struct rdma_id *active[2];
+	struct cma_id *active[2];
 
-	active[0] = resolved(&a, RCM_PS_UDP, "10.0.0.2:7174", 10);
-	active[1] = resolved(&a, RCM_PS_UDP, "10.0.0.2:7175", 11);
-	listener(&b, RCM_PS_UDP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active[0], &plain, now_ns), 0);
+	active[0] = resolved(&a, CTL_CM_PS_UDP, "10.0.0.2:7174", 10);
+	active[1] = resolved(&a, CTL_CM_PS_UDP, "10.0.0.2:7175", 11);
+	listener(&b, CTL_CM_PS_UDP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active[0], &plain, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_reject(requested(&b), &(struct ctl_cm_conn){ 0 }, now_ns), 0);
+	ck_assert_int_eq(cma_id_reject(requested(&b), &(struct ctl_cm_conn){ 0 }, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_connect(active[1], &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_connect(active[1], &plain, now_ns), 0);
 	deliver();
 	expect("     0 a > SIDR_REQ\n"
 	       "     0 b CONNECT_REQUEST of 20\n"
@@ -530,21 +530,21 @@ START_TEST(multicast)
 {
 	const union ctl_cm_sockaddr local = address("10.0.0.1:0"), group = address("239.1.2.3:0");
 	const union ctl_cm_sockaddr single = address("10.0.0.2:0");
-	struct rdma_id *id = make_id(&a, RCM_PS_UDP, 10);
+	struct cma_id *id = make_id(&a, CTL_CM_PS_UDP, 10);
 	uint64_t token = 0;
 	uint32_t member;
 
-	ck_assert_int_eq(rdma_id_join(id, &group, 77, &member), -EINVAL);
-	ck_assert_int_eq(rdma_id_bind(id, &local), 0);
-	ck_assert_int_eq(rdma_id_join(id, &single, 77, &member), -EINVAL);
-	ck_assert_int_eq(rdma_id_join(id, &group, 77, &member), 0);
+	ck_assert_int_eq(cma_id_join(id, &group, 77, &member), -EINVAL);
+	ck_assert_int_eq(cma_id_bind(id, &local), 0);
+	ck_assert_int_eq(cma_id_join(id, &single, 77, &member), -EINVAL);
+	ck_assert_int_eq(cma_id_join(id, &group, 77, &member), 0);
 	expect("     0 a MULTICAST_JOIN of 10\n");
 	ck_assert_uint_eq(a.last.mc_token, 77);
 	ck_assert_uint_eq(a.last.conn.qpn, 0xffffff);
 	ck_assert_uint_eq(a.last.conn.qkey, 0x01234567);
 	ck_assert_mem_eq(a.last.ah.dgid.raw + 12, &group.in.sin_addr, 4);
-	ck_assert_int_eq(rdma_id_leave(id, member + 1, &token), -EINVAL);
-	ck_assert_int_eq(rdma_id_leave(id, member, &token), 0);
+	ck_assert_int_eq(cma_id_leave(id, member + 1, &token), -EINVAL);
+	ck_assert_int_eq(cma_id_leave(id, member, &token), 0);
 	ck_assert_uint_eq(token, 77);
 }
 END_TEST
@@ -552,11 +552,11 @@ END_TEST
 /* Only ids that are bound to the device hear of it. */
 START_TEST(device_events)
 {
-	resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
-	resolved(&a, RCM_PS_TCP, "[fd00::2]:7174", 11);
-	listener(&a, RCM_PS_TCP, "0.0.0.0:7174", 12);
-	rdma_ids_device_event(a.ids, 1, RCM_EVENT_ADDR_CHANGE);
-	rdma_ids_device_event(a.ids, 0, RCM_EVENT_DEVICE_REMOVAL);
+	resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
+	resolved(&a, CTL_CM_PS_TCP, "[fd00::2]:7174", 11);
+	listener(&a, CTL_CM_PS_TCP, "0.0.0.0:7174", 12);
+	cma_ids_device_event(a.ids, 1, CTL_CM_EVENT_ADDR_CHANGE);
+	cma_ids_device_event(a.ids, 0, CTL_CM_EVENT_DEVICE_REMOVAL);
 	expect("     0 a ADDR_CHANGE of 11\n"
 	       "     0 a DEVICE_REMOVAL of 10\n");
 }
@@ -566,26 +566,26 @@ END_TEST
 START_TEST(extended_transport)
 {
 	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
-	const struct rdma_id_user user = { .owner = &a, .token = 10 };
+	const struct cma_id_user user = { .owner = &a, .token = 10 };
 	struct ctl_cm_qp_attr attr;
-	struct rdma_id *active, *passive;
+	struct cma_id *active, *passive;
 
-	listener(&b, RCM_PS_IB, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_create(a.ids, RCM_PS_IB, IBV_QPT_XRC_SEND, &user, &active), 0);
-	ck_assert_int_eq(rdma_id_resolve_addr(active, &none, &dst), 0);
-	ck_assert_int_eq(rdma_id_resolve_route(active), 0);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	listener(&b, CTL_CM_PS_IB, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_create(a.ids, CTL_CM_PS_IB, IBV_QPT_XRC_SEND, &user, &active), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(active, &none, &dst), 0);
+	ck_assert_int_eq(cma_id_resolve_route(active), 0);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	passive = requested(&b);
-	ck_assert_int_eq(rdma_id_init_qp_attr(passive, IBV_QPS_RTR, &attr), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(passive, IBV_QPS_RTR, &attr), 0);
 	ck_assert(attr.mask & IBV_QP_MIN_RNR_TIMER);
-	ck_assert_int_eq(rdma_id_init_qp_attr(passive, IBV_QPS_RTS, &attr), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(passive, IBV_QPS_RTS, &attr), 0);
 	ck_assert_uint_eq(attr.mask, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT);
-	ck_assert_int_eq(rdma_id_accept(passive, &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_accept(passive, &plain, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTR, &attr), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(active, IBV_QPS_RTR, &attr), 0);
 	ck_assert(!(attr.mask & IBV_QP_MIN_RNR_TIMER));
-	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTS, &attr), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(active, IBV_QPS_RTS, &attr), 0);
 	ck_assert(attr.mask & IBV_QP_RETRY_CNT);
 }
 END_TEST
@@ -593,27 +593,26 @@ END_TEST
 /* The listener ends: its new ids live on. */
 START_TEST(listener_ends_first)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
-	struct rdma_id *listening = listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *listening = listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
 
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
-	rdma_id_destroy(listening, now_ns);
-	ck_assert_int_eq(rdma_id_accept(requested(&b), &plain, now_ns), 0);
+	cma_id_destroy(listening, now_ns);
+	ck_assert_int_eq(cma_id_accept(requested(&b), &plain, now_ns), 0);
 	deliver();
-	ck_assert_uint_eq(a.last.event, RCM_EVENT_CONNECT_RESPONSE);
-	ck_assert_int_eq(
-		rdma_id_bind(tcp_id(&b, 21),
-			     &(union ctl_cm_sockaddr){
-				     .in = { .sin_family = AF_INET, .sin_port = htons(7174) } }),
-		0);
+	ck_assert_uint_eq(a.last.event, CTL_CM_EVENT_CONNECT_RESPONSE);
+	ck_assert_int_eq(cma_id_bind(tcp_id(&b, 21),
+				     &(union ctl_cm_sockaddr){ .in = { .sin_family = AF_INET,
+								       .sin_port = htons(7174) } }),
+			 0);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rdma_id");
-	TCase *tc = tcase_create("rdma_id");
+	Suite *suite = suite_create("cma_id");
+	TCase *tc = tcase_create("cma_id");
 
 	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
 	tcase_add_test(tc, connect_and_disconnect);

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rdma_id_fixture.h"
+#include "cma_id_fixture.h"
 
 #define MAX_IDS 40
 #define STEPS	4000
 
 static uint64_t state;
-static struct rdma_id *ids[2][MAX_IDS];
+static struct cma_id *ids[2][MAX_IDS];
 static uint32_t num_ids[2];
 
 static uint32_t roll(uint32_t n)
@@ -21,17 +21,17 @@ static uint32_t roll(uint32_t n)
 	return (uint32_t)(state >> 33) % n;
 }
 
-static void keep(uint32_t which, struct rdma_id *id)
+static void keep(uint32_t which, struct cma_id *id)
 {
 	if (num_ids[which] < MAX_IDS)
 		ids[which][num_ids[which]++] = id;
 	else
-		rdma_id_destroy(id, now_ns);
+		cma_id_destroy(id, now_ns);
 }
 
 static void destroy(uint32_t which, uint32_t at)
 {
-	rdma_id_destroy(ids[which][at], now_ns);
+	cma_id_destroy(ids[which][at], now_ns);
 	ids[which][at] = ids[which][--num_ids[which]];
 }
 
@@ -39,13 +39,13 @@ static void destroy(uint32_t which, uint32_t at)
 static void adopt(uint32_t which)
 {
 	struct side *side = which ? &b : &a;
-	struct rdma_id *id = side->last.event == RCM_EVENT_CONNECT_REQUEST
-				     ? rdma_id_find(side->ids, side->last.new_id)
-				     : NULL;
+	struct cma_id *id = side->last.event == CTL_CM_EVENT_CONNECT_REQUEST
+				    ? cma_id_find(side->ids, side->last.new_id)
+				    : NULL;
 
-	if (!id || rdma_id_user(id)->token)
+	if (!id || cma_id_user(id)->token)
 		return;
-	rdma_id_user(id)->token = 1;
+	cma_id_user(id)->token = 1;
 	side->last.event = 0;
 	keep(which, id);
 }
@@ -59,21 +59,21 @@ static union ctl_cm_sockaddr any_address(void)
 	return address(texts[roll(sizeof(texts) / sizeof(texts[0]))]);
 }
 
-static void set_up(struct rdma_id *id)
+static void set_up(struct cma_id *id)
 {
 	const union ctl_cm_sockaddr none = { 0 }, one = any_address(), other = any_address();
 	uint32_t member;
 
 	switch (roll(5)) {
-	case 0: (void)rdma_id_bind(id, &one); break;
-	case 1: (void)rdma_id_resolve_addr(id, roll(2) ? &none : &one, &other); break;
-	case 2: (void)rdma_id_resolve_route(id); break;
-	case 3: (void)rdma_id_listen(id, 1 + roll(3)); break;
-	default: (void)rdma_id_join(id, &one, 5, &member); break;
+	case 0: (void)cma_id_bind(id, &one); break;
+	case 1: (void)cma_id_resolve_addr(id, roll(2) ? &none : &one, &other); break;
+	case 2: (void)cma_id_resolve_route(id); break;
+	case 3: (void)cma_id_listen(id, 1 + roll(3)); break;
+	default: (void)cma_id_join(id, &one, 5, &member); break;
 	}
 }
 
-static void use(struct rdma_id *id)
+static void use(struct cma_id *id)
 {
 	const struct ctl_cm_conn conn = { .qpn = 1 + roll(0xffffff),
 					  .private_len = (uint8_t)roll(60) };
@@ -81,38 +81,38 @@ static void use(struct rdma_id *id)
 	struct ctl_cm_listed listed;
 
 	switch (roll(8)) {
-	case 0: (void)rdma_id_connect(id, &conn, now_ns); break;
-	case 1: (void)rdma_id_accept(id, &conn, now_ns); break;
-	case 2: (void)rdma_id_reject(id, &conn, now_ns); break;
-	case 3: (void)rdma_id_establish(id); break;
-	case 4: (void)rdma_id_notify(id, IBV_EVENT_COMM_EST); break;
-	case 5: (void)rdma_id_disconnect(id, now_ns); break;
-	case 6: (void)rdma_id_init_qp_attr(id, roll(5), &attr); break;
-	default: rdma_id_describe(id, &listed); break;
+	case 0: (void)cma_id_connect(id, &conn, now_ns); break;
+	case 1: (void)cma_id_accept(id, &conn, now_ns); break;
+	case 2: (void)cma_id_reject(id, &conn, now_ns); break;
+	case 3: (void)cma_id_establish(id); break;
+	case 4: (void)cma_id_notify(id, IBV_EVENT_COMM_EST); break;
+	case 5: (void)cma_id_disconnect(id, now_ns); break;
+	case 6: (void)cma_id_init_qp_attr(id, roll(5), &attr); break;
+	default: cma_id_describe(id, &listed); break;
 	}
 }
 
 /* What a sound program would do next. */
-static void advance(struct rdma_id *id)
+static void advance(struct cma_id *id)
 {
 	const struct ctl_cm_conn conn = { .qpn = 1 + roll(0xffffff) };
 	const union ctl_cm_sockaddr none = { 0 }, peer = address("10.0.0.2:7000");
 	struct ctl_cm_listed listed;
 
-	rdma_id_describe(id, &listed);
+	cma_id_describe(id, &listed);
 	switch ((enum ctl_cm_state)listed.state) {
 	case CTL_CM_IDLE:
 	case CTL_CM_BOUND:
 		a.neighbor = b.neighbor = roll(2) ? -EINPROGRESS : 0;
-		(void)rdma_id_resolve_addr(id, &none, &peer);
+		(void)cma_id_resolve_addr(id, &none, &peer);
 		break;
-	case CTL_CM_ADDR_QUERY: rdma_id_neighbor(id, roll(2) ? -ETIMEDOUT : 0); break;
-	case CTL_CM_ADDR_RESOLVED: (void)rdma_id_resolve_route(id); break;
-	case CTL_CM_ROUTE_RESOLVED: (void)rdma_id_connect(id, &conn, now_ns); break;
-	case CTL_CM_REQUESTED: (void)rdma_id_accept(id, &conn, now_ns); break;
-	case CTL_CM_CONNECTING: (void)rdma_id_establish(id); break;
+	case CTL_CM_ADDR_QUERY: cma_id_neighbor(id, roll(2) ? -ETIMEDOUT : 0); break;
+	case CTL_CM_ADDR_RESOLVED: (void)cma_id_resolve_route(id); break;
+	case CTL_CM_ROUTE_RESOLVED: (void)cma_id_connect(id, &conn, now_ns); break;
+	case CTL_CM_REQUESTED: (void)cma_id_accept(id, &conn, now_ns); break;
+	case CTL_CM_CONNECTING: (void)cma_id_establish(id); break;
 	case CTL_CM_ESTABLISHED:
-	case CTL_CM_DISCONNECTING: (void)rdma_id_disconnect(id, now_ns); break;
+	case CTL_CM_DISCONNECTING: (void)cma_id_disconnect(id, now_ns); break;
 	case CTL_CM_LISTENING:
 	case CTL_CM_DISCONNECTED:
 	case CTL_CM_REJECTED: break;
@@ -129,24 +129,24 @@ static void random_mad(uint32_t which)
 	msg.local_comm_id = roll(8);
 	msg.remote_comm_id = roll(8);
 	if (msg.attr == CM_REQ)
-		msg.u.req.service_id = cm_ip_service_id(RCM_PS_TCP, 7000);
+		msg.u.req.service_id = cm_ip_service_id(CTL_CM_PS_TCP, 7000);
 	cm_msg_emit(mad, &msg);
 	for (uint32_t i = roll(4); i; i--)
 		mad[roll(CM_MAD_BYTES)] = (uint8_t)roll(256);
-	rdma_ids_input(which ? b.ids : a.ids, &path, mad, now_ns);
+	cma_ids_input(which ? b.ids : a.ids, &path, mad, now_ns);
 }
 
 static void step(void)
 {
 	const uint32_t which = roll(2);
 	struct side *side = which ? &b : &a;
-	struct rdma_id *id = num_ids[which] ? ids[which][roll(num_ids[which])] : NULL;
+	struct cma_id *id = num_ids[which] ? ids[which][roll(num_ids[which])] : NULL;
 
 	side->unread = roll(3);
 	if (roll(20) == 0)
 		lose(1 + roll(3));
 	if (!id || roll(6) == 0)
-		keep(which, make_id(side, roll(4) ? RCM_PS_TCP : RCM_PS_UDP, 1 + roll(1000)));
+		keep(which, make_id(side, roll(4) ? CTL_CM_PS_TCP : CTL_CM_PS_UDP, 1 + roll(1000)));
 	else if (roll(12) == 0)
 		destroy(which, roll(num_ids[which]));
 	else if (roll(2))
@@ -169,12 +169,12 @@ static void step(void)
 /* Ids whose event was overwritten by a later one are found here. */
 static void destroy_all(void)
 {
-	struct rdma_id *id;
+	struct cma_id *id;
 
-	while ((id = rdma_id_next(a.ids, NULL)))
-		rdma_id_destroy(id, now_ns);
-	while ((id = rdma_id_next(b.ids, NULL)))
-		rdma_id_destroy(id, now_ns);
+	while ((id = cma_id_next(a.ids, NULL)))
+		cma_id_destroy(id, now_ns);
+	while ((id = cma_id_next(b.ids, NULL)))
+		cma_id_destroy(id, now_ns);
 	num_ids[0] = num_ids[1] = 0;
 }
 
@@ -188,15 +188,15 @@ START_TEST(everything_ends)
 		pass_ms(100000);
 		forget();
 	}
-	ck_assert_uint_eq(rdma_ids_deadline(a.ids), UINT64_MAX);
-	ck_assert_uint_eq(rdma_ids_deadline(b.ids), UINT64_MAX);
+	ck_assert_uint_eq(cma_ids_deadline(a.ids), UINT64_MAX);
+	ck_assert_uint_eq(cma_ids_deadline(b.ids), UINT64_MAX);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rdma_id_random");
-	TCase *tc = tcase_create("rdma_id_random");
+	Suite *suite = suite_create("cma_id_random");
+	TCase *tc = tcase_create("cma_id_random");
 	SRunner *runner;
 	int failed;
 

@@ -5,25 +5,27 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
-#include "rdma_id_fixture.h"
+#include "cma_id_fixture.h"
 #include "tests/suite.h"
 
 #if __has_include(<rdma/rdma_cma.h>)
 #include <rdma/rdma_cma.h>
 
-static_assert((int)RCM_EVENT_ADDR_RESOLVED == (int)RDMA_CM_EVENT_ADDR_RESOLVED &&
-		      (int)RCM_EVENT_CONNECT_REQUEST == (int)RDMA_CM_EVENT_CONNECT_REQUEST &&
-		      (int)RCM_EVENT_REJECTED == (int)RDMA_CM_EVENT_REJECTED &&
-		      (int)RCM_EVENT_TIMEWAIT_EXIT == (int)RDMA_CM_EVENT_TIMEWAIT_EXIT,
+static_assert((int)CTL_CM_EVENT_ADDR_RESOLVED == (int)RDMA_CM_EVENT_ADDR_RESOLVED &&
+		      (int)CTL_CM_EVENT_CONNECT_REQUEST == (int)RDMA_CM_EVENT_CONNECT_REQUEST &&
+		      (int)CTL_CM_EVENT_REJECTED == (int)RDMA_CM_EVENT_REJECTED &&
+		      (int)CTL_CM_EVENT_TIMEWAIT_EXIT == (int)RDMA_CM_EVENT_TIMEWAIT_EXIT,
 	      "events");
-static_assert((int)RCM_PS_IPOIB == (int)RDMA_PS_IPOIB && (int)RCM_PS_TCP == (int)RDMA_PS_TCP &&
-		      (int)RCM_PS_UDP == (int)RDMA_PS_UDP && (int)RCM_PS_IB == (int)RDMA_PS_IB,
+static_assert((int)CTL_CM_PS_IPOIB == (int)RDMA_PS_IPOIB &&
+		      (int)CTL_CM_PS_TCP == (int)RDMA_PS_TCP &&
+		      (int)CTL_CM_PS_UDP == (int)RDMA_PS_UDP &&
+		      (int)CTL_CM_PS_IB == (int)RDMA_PS_IB,
 	      "port spaces");
-static_assert((int)RCM_OPTION_ID == (int)RDMA_OPTION_ID &&
-		      (int)RCM_OPTION_ID_TOS == (int)RDMA_OPTION_ID_TOS &&
-		      (int)RCM_OPTION_ID_ACK_TIMEOUT == (int)RDMA_OPTION_ID_ACK_TIMEOUT,
+static_assert((int)CTL_CM_OPTION_ID == (int)RDMA_OPTION_ID &&
+		      (int)CTL_CM_OPTION_ID_TOS == (int)RDMA_OPTION_ID_TOS &&
+		      (int)CTL_CM_OPTION_ID_ACK_TIMEOUT == (int)RDMA_OPTION_ID_ACK_TIMEOUT,
 	      "options");
-static_assert(RCM_UDP_QKEY == RDMA_UDP_QKEY, "Q_Key");
+static_assert(CTL_CM_UDP_QKEY == RDMA_UDP_QKEY, "Q_Key");
 #endif
 
 static const struct ctl_cm_conn plain = { .qpn = 0x111 };
@@ -34,20 +36,20 @@ START_TEST(bind_errors)
 	const union ctl_cm_sockaddr mine = address("10.0.0.1:7174");
 	const union ctl_cm_sockaddr none = { 0 }, nowhere = address("10.9.9.9:1");
 	const union ctl_cm_sockaddr without_device = address("192.0.2.7:1");
-	struct rdma_id *id = tcp_id(&a, 10);
+	struct cma_id *id = tcp_id(&a, 10);
 
-	ck_assert_int_eq(rdma_id_bind(id, &none), -EAFNOSUPPORT);
-	ck_assert_int_eq(rdma_id_bind(id, &nowhere), -EADDRNOTAVAIL);
-	ck_assert_int_eq(rdma_id_bind(id, &without_device), -ENODEV);
-	ck_assert_int_eq(rdma_id_bind(id, &mine), 0);
-	ck_assert_int_eq(rdma_id_bind(id, &mine), -EINVAL);
-	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &mine), -EADDRINUSE);
-	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &any), -EADDRINUSE);
-	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &any6), -EADDRINUSE);
+	ck_assert_int_eq(cma_id_bind(id, &none), -EAFNOSUPPORT);
+	ck_assert_int_eq(cma_id_bind(id, &nowhere), -EADDRNOTAVAIL);
+	ck_assert_int_eq(cma_id_bind(id, &without_device), -ENODEV);
+	ck_assert_int_eq(cma_id_bind(id, &mine), 0);
+	ck_assert_int_eq(cma_id_bind(id, &mine), -EINVAL);
+	ck_assert_int_eq(cma_id_bind(tcp_id(&a, 11), &mine), -EADDRINUSE);
+	ck_assert_int_eq(cma_id_bind(tcp_id(&a, 11), &any), -EADDRINUSE);
+	ck_assert_int_eq(cma_id_bind(tcp_id(&a, 11), &any6), -EADDRINUSE);
 	/* Another port space, and another instance, have ports of their own. */
-	ck_assert_int_eq(rdma_id_bind(make_id(&a, RCM_PS_UDP, 12), &any), 0);
-	rdma_id_destroy(id, now_ns);
-	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 13), &any), 0);
+	ck_assert_int_eq(cma_id_bind(make_id(&a, CTL_CM_PS_UDP, 12), &any), 0);
+	cma_id_destroy(id, now_ns);
+	ck_assert_int_eq(cma_id_bind(tcp_id(&a, 13), &any), 0);
 }
 END_TEST
 
@@ -55,15 +57,15 @@ START_TEST(addresses_share_a_port)
 {
 	const union ctl_cm_sockaddr any4 = address("0.0.0.0:7174"), any6 = address("[::]:7174");
 	const int on = 1;
-	struct rdma_id *first = tcp_id(&a, 10), *second = tcp_id(&a, 11);
+	struct cma_id *first = tcp_id(&a, 10), *second = tcp_id(&a, 11);
 
-	ck_assert_int_eq(rdma_id_bind(first, &any4), 0);
-	ck_assert_int_eq(
-		rdma_id_set_option(second, RCM_OPTION_ID, RCM_OPTION_ID_AFONLY, &on, sizeof(on)),
-		0);
-	ck_assert_int_eq(rdma_id_bind(second, &any6), 0);
-	ck_assert_int_eq(rdma_id_listen(first, 1), 0);
-	ck_assert_int_eq(rdma_id_listen(second, 1), 0);
+	ck_assert_int_eq(cma_id_bind(first, &any4), 0);
+	ck_assert_int_eq(cma_id_set_option(second, CTL_CM_OPTION_ID, CTL_CM_OPTION_ID_AFONLY, &on,
+					   sizeof(on)),
+			 0);
+	ck_assert_int_eq(cma_id_bind(second, &any6), 0);
+	ck_assert_int_eq(cma_id_listen(first, 1), 0);
+	ck_assert_int_eq(cma_id_listen(second, 1), 0);
 }
 END_TEST
 
@@ -72,16 +74,16 @@ START_TEST(reuse_address)
 {
 	const union ctl_cm_sockaddr any = address("0.0.0.0:7174");
 	const int on = 1;
-	struct rdma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
+	struct cma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
 
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(rdma_id_set_option(id[i], RCM_OPTION_ID, RCM_OPTION_ID_REUSEADDR,
-						    &on, sizeof(on)),
+		ck_assert_int_eq(cma_id_set_option(id[i], CTL_CM_OPTION_ID,
+						   CTL_CM_OPTION_ID_REUSEADDR, &on, sizeof(on)),
 				 0);
-		ck_assert_int_eq(rdma_id_bind(id[i], &any), 0);
+		ck_assert_int_eq(cma_id_bind(id[i], &any), 0);
 	}
-	ck_assert_int_eq(rdma_id_listen(id[0], 1), 0);
-	ck_assert_int_eq(rdma_id_listen(id[1], 1), -EADDRINUSE);
+	ck_assert_int_eq(cma_id_listen(id[0], 1), 0);
+	ck_assert_int_eq(cma_id_listen(id[1], 1), -EADDRINUSE);
 }
 END_TEST
 
@@ -92,16 +94,16 @@ START_TEST(one_allows_reuse)
 	const int on = 1;
 
 	for (int allows = 0; allows < 2; allows++) {
-		struct rdma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
+		struct cma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
 
-		ck_assert_int_eq(rdma_id_set_option(id[allows], RCM_OPTION_ID,
-						    RCM_OPTION_ID_REUSEADDR, &on, sizeof(on)),
+		ck_assert_int_eq(cma_id_set_option(id[allows], CTL_CM_OPTION_ID,
+						   CTL_CM_OPTION_ID_REUSEADDR, &on, sizeof(on)),
 				 0);
-		ck_assert_int_eq(rdma_id_bind(id[0], &any), 0);
-		ck_assert_int_eq(rdma_id_bind(id[1], &any), -EADDRINUSE);
-		rdma_id_destroy(id[0], now_ns);
-		ck_assert_int_eq(rdma_id_bind(id[1], &any), 0);
-		rdma_id_destroy(id[1], now_ns);
+		ck_assert_int_eq(cma_id_bind(id[0], &any), 0);
+		ck_assert_int_eq(cma_id_bind(id[1], &any), -EADDRINUSE);
+		cma_id_destroy(id[0], now_ns);
+		ck_assert_int_eq(cma_id_bind(id[1], &any), 0);
+		cma_id_destroy(id[1], now_ns);
 	}
 }
 END_TEST
@@ -109,12 +111,12 @@ END_TEST
 START_TEST(ephemeral_ports)
 {
 	const union ctl_cm_sockaddr any = address("0.0.0.0:0");
-	struct rdma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
+	struct cma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
 	struct ctl_cm_addr addr[2];
 
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(rdma_id_bind(id[i], &any), 0);
-		rdma_id_query(id[i], &addr[i]);
+		ck_assert_int_eq(cma_id_bind(id[i], &any), 0);
+		cma_id_query(id[i], &addr[i]);
 		ck_assert_uint_ge(ntohs(addr[i].local.in.sin_port), 32768);
 		ck_assert_uint_eq(addr[i].port_num, 0);
 	}
@@ -126,24 +128,24 @@ END_TEST
 START_TEST(neighbors)
 {
 	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
-	struct rdma_id *first = tcp_id(&a, 10), *second = tcp_id(&a, 11);
+	struct cma_id *first = tcp_id(&a, 10), *second = tcp_id(&a, 11);
 	struct ctl_cm_addr addr;
 
 	a.neighbor = -EINPROGRESS;
-	ck_assert_int_eq(rdma_id_resolve_addr(first, &none, &dst), 0);
-	ck_assert_int_eq(rdma_id_resolve_addr(second, &none, &dst), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(first, &none, &dst), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(second, &none, &dst), 0);
 	expect("");
-	ck_assert_int_eq(rdma_id_resolve_addr(first, &none, &dst), -EINVAL);
-	ck_assert_int_eq(rdma_id_resolve_route(first), -EINVAL);
-	rdma_id_neighbor(first, 0);
-	rdma_id_neighbor(first, 0);
-	rdma_id_neighbor(second, -ETIMEDOUT);
+	ck_assert_int_eq(cma_id_resolve_addr(first, &none, &dst), -EINVAL);
+	ck_assert_int_eq(cma_id_resolve_route(first), -EINVAL);
+	cma_id_neighbor(first, 0);
+	cma_id_neighbor(first, 0);
+	cma_id_neighbor(second, -ETIMEDOUT);
 	expect("     0 a ADDR_RESOLVED of 10\n"
 	       "     0 a ADDR_ERROR of 11, status -110\n");
-	rdma_id_query(second, &addr);
+	cma_id_query(second, &addr);
 	ck_assert_uint_eq(addr.port_num, 0);
 	a.neighbor = 0;
-	ck_assert_int_eq(rdma_id_resolve_addr(second, &none, &dst), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(second, &none, &dst), 0);
 	expect("     0 a ADDR_RESOLVED of 11\n");
 }
 END_TEST
@@ -152,20 +154,20 @@ START_TEST(resolve_errors)
 {
 	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
 	const union ctl_cm_sockaddr dst6 = address("[fd00::2]:7174");
-	struct rdma_id *id = tcp_id(&a, 10);
+	struct cma_id *id = tcp_id(&a, 10);
 
-	ck_assert_int_eq(rdma_id_resolve_route(id), -EINVAL);
-	ck_assert_int_eq(rdma_id_connect(id, &plain, now_ns), -EINVAL);
+	ck_assert_int_eq(cma_id_resolve_route(id), -EINVAL);
+	ck_assert_int_eq(cma_id_connect(id, &plain, now_ns), -EINVAL);
 	a.route_error = -EHOSTUNREACH;
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(id, &none, &dst), 0);
 	expect("     0 a ADDR_ERROR of 10, status -113\n");
 	/* The id is bound now, and may try again. */
 	a.route_error = 0;
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst6), -EINVAL);
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(id, &none, &dst6), -EINVAL);
+	ck_assert_int_eq(cma_id_resolve_addr(id, &none, &dst), 0);
 	expect("     0 a ADDR_RESOLVED of 10\n");
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), -EINVAL);
-	ck_assert_int_eq(rdma_id_listen(id, 1), -EINVAL);
+	ck_assert_int_eq(cma_id_resolve_addr(id, &none, &dst), -EINVAL);
+	ck_assert_int_eq(cma_id_listen(id, 1), -EINVAL);
 }
 END_TEST
 
@@ -191,16 +193,16 @@ START_TEST(resolve_chooses_a_device)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const union ctl_cm_sockaddr src = address(cases[i].src);
 		const union ctl_cm_sockaddr dst = address(cases[i].dst);
-		struct rdma_id *id = tcp_id(&a, 10);
+		struct cma_id *id = tcp_id(&a, 10);
 		struct ctl_cm_addr addr;
 
-		ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &dst), 0);
+		ck_assert_int_eq(cma_id_resolve_addr(id, &src, &dst), 0);
 		expect("     0 a ADDR_RESOLVED of 10\n");
-		rdma_id_query(id, &addr);
+		cma_id_query(id, &addr);
 		ck_assert_uint_eq(addr.device, cases[i].device);
 		ck_assert_uint_eq(addr.port_num, 1);
 		ck_assert_uint_ne(addr.node_guid, 0);
-		rdma_id_destroy(id, now_ns);
+		cma_id_destroy(id, now_ns);
 	}
 }
 END_TEST
@@ -208,27 +210,27 @@ END_TEST
 /* Packets from a loopback address reach this host only. */
 START_TEST(resolve_from_loopback)
 {
-	const struct rdma_device loopback = { .gid = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 5 } },
-					      .mtu = IBV_MTU_4096 };
+	const struct cma_device loopback = { .gid = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 5 } },
+					     .mtu = IBV_MTU_4096 };
 	const union ctl_cm_sockaddr src = address("127.0.0.5:0"), far = address("10.0.0.2:1");
 	const union ctl_cm_sockaddr own = address("192.0.2.7:1"), near = address("127.0.0.9:1");
 	const union ctl_cm_sockaddr group = address("239.1.2.3:1");
-	struct rdma_id *id = tcp_id(&a, 10);
+	struct cma_id *id = tcp_id(&a, 10);
 
-	rdma_ids_add_device(a.ids, &loopback);
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &far), 0);
+	cma_ids_add_device(a.ids, &loopback);
+	ck_assert_int_eq(cma_id_resolve_addr(id, &src, &far), 0);
 	expect("     0 a ADDR_ERROR of 10, status -19\n");
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &own), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(id, &src, &own), 0);
 	expect("     0 a ADDR_RESOLVED of 10\n");
-	rdma_id_destroy(id, now_ns);
+	cma_id_destroy(id, now_ns);
 	id = tcp_id(&a, 11);
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &near), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(id, &src, &near), 0);
 	expect("     0 a ADDR_RESOLVED of 11\n");
-	rdma_id_destroy(id, now_ns);
+	cma_id_destroy(id, now_ns);
 	id = tcp_id(&a, 12);
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &group), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(id, &src, &group), 0);
 	expect("     0 a ADDR_RESOLVED of 12\n");
-	rdma_id_destroy(id, now_ns);
+	cma_id_destroy(id, now_ns);
 }
 END_TEST
 
@@ -240,9 +242,9 @@ START_TEST(resolve_a_group_without_a_route)
 	const union ctl_cm_sockaddr group = address("239.1.2.3:1");
 
 	a.route_error = -ENETUNREACH;
-	ck_assert_int_eq(rdma_id_resolve_addr(make_id(&a, RCM_PS_UDP, 10), &none, &group), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(make_id(&a, CTL_CM_PS_UDP, 10), &none, &group), 0);
 	expect("     0 a ADDR_ERROR of 10, status -101\n");
-	ck_assert_int_eq(rdma_id_resolve_addr(make_id(&a, RCM_PS_UDP, 11), &src, &group), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(make_id(&a, CTL_CM_PS_UDP, 11), &src, &group), 0);
 	expect("     0 a ADDR_RESOLVED of 11\n");
 }
 END_TEST
@@ -250,20 +252,21 @@ END_TEST
 START_TEST(options)
 {
 	const uint8_t tos = 0x68, timeout = 14, too_long = 32;
-	struct rdma_id *id = tcp_id(&a, 10);
+	struct cma_id *id = tcp_id(&a, 10);
 	struct ctl_cm_addr addr;
 
-	ck_assert_int_eq(rdma_id_set_option(id, RCM_OPTION_ID, 99, &tos, 1), -ENOSYS);
-	ck_assert_int_eq(rdma_id_set_option(id, 99, RCM_OPTION_ID_TOS, &tos, 1), -ENOSYS);
-	ck_assert_int_eq(rdma_id_set_option(id, RCM_OPTION_ID, RCM_OPTION_ID_TOS, &tos, 4),
+	ck_assert_int_eq(cma_id_set_option(id, CTL_CM_OPTION_ID, 99, &tos, 1), -ENOSYS);
+	ck_assert_int_eq(cma_id_set_option(id, 99, CTL_CM_OPTION_ID_TOS, &tos, 1), -ENOSYS);
+	ck_assert_int_eq(cma_id_set_option(id, CTL_CM_OPTION_ID, CTL_CM_OPTION_ID_TOS, &tos, 4),
 			 -EINVAL);
-	ck_assert_int_eq(rdma_id_set_option(id, RCM_OPTION_ID, RCM_OPTION_ID_TOS, &tos, 1), 0);
+	ck_assert_int_eq(cma_id_set_option(id, CTL_CM_OPTION_ID, CTL_CM_OPTION_ID_TOS, &tos, 1), 0);
 	ck_assert_int_eq(
-		rdma_id_set_option(id, RCM_OPTION_ID, RCM_OPTION_ID_ACK_TIMEOUT, &too_long, 1),
+		cma_id_set_option(id, CTL_CM_OPTION_ID, CTL_CM_OPTION_ID_ACK_TIMEOUT, &too_long, 1),
 		-EINVAL);
 	ck_assert_int_eq(
-		rdma_id_set_option(id, RCM_OPTION_ID, RCM_OPTION_ID_ACK_TIMEOUT, &timeout, 1), 0);
-	rdma_id_query(id, &addr);
+		cma_id_set_option(id, CTL_CM_OPTION_ID, CTL_CM_OPTION_ID_ACK_TIMEOUT, &timeout, 1),
+		0);
+	cma_id_query(id, &addr);
 	ck_assert_uint_eq(addr.traffic_class, 0x68);
 	ck_assert_uint_eq(addr.packet_life_time, 13);
 }
@@ -271,18 +274,18 @@ END_TEST
 
 START_TEST(port_spaces)
 {
-	const struct rdma_id_user user = { .token = 1 };
-	struct rdma_id *id;
+	const struct cma_id_user user = { .token = 1 };
+	struct cma_id *id;
 
-	ck_assert_int_eq(rdma_id_create(a.ids, 0x999, IBV_QPT_RC, &user, &id), -EINVAL);
-	ck_assert_int_eq(rdma_id_create(a.ids, RCM_PS_IB, IBV_QPT_UC, &user, &id), 0);
+	ck_assert_int_eq(cma_id_create(a.ids, 0x999, IBV_QPT_RC, &user, &id), -EINVAL);
+	ck_assert_int_eq(cma_id_create(a.ids, CTL_CM_PS_IB, IBV_QPT_UC, &user, &id), 0);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rdma_id_bind");
-	TCase *tc = tcase_create("rdma_id_bind");
+	Suite *suite = suite_create("cma_id_bind");
+	TCase *tc = tcase_create("cma_id_bind");
 
 	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
 	tcase_add_test(tc, bind_errors);

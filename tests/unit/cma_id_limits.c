@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 
-#include "rdma_id_fixture.h"
+#include "cma_id_fixture.h"
 #include "tests/suite.h"
 
 #define MUCH 128 /* more than the devices have: what perftest's server sends over rdma_rxe */
@@ -20,13 +20,13 @@ static struct ctl_cm_conn with_reads(uint8_t responder_resources, uint8_t initia
 	return ret;
 }
 
-static void expect_reads(const struct rdma_id *id, uint8_t responds, uint8_t initiates)
+static void expect_reads(const struct cma_id *id, uint8_t responds, uint8_t initiates)
 {
 	struct ctl_cm_qp_attr rtr, rts;
 
-	ck_assert_int_eq(rdma_id_init_qp_attr(id, IBV_QPS_RTR, &rtr), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(id, IBV_QPS_RTR, &rtr), 0);
 	ck_assert_uint_eq(rtr.max_dest_rd_atomic, responds);
-	ck_assert_int_eq(rdma_id_init_qp_attr(id, IBV_QPS_RTS, &rts), 0);
+	ck_assert_int_eq(cma_id_init_qp_attr(id, IBV_QPS_RTS, &rts), 0);
 	ck_assert_uint_eq(rts.max_rd_atomic, initiates);
 }
 
@@ -41,18 +41,18 @@ START_TEST(rep_with_more_than_the_req)
 		{ 0, FIXTURE_MAX_READS },
 	};
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+		struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 		struct ctl_cm_conn asked = with_reads(1, cases[i].asked);
 		struct ctl_cm_conn much = with_reads(MUCH, MUCH);
 
 		/* A queue pair of its own for each connection. */
 		asked.qpn += (uint32_t)i;
 		much.qpn += (uint32_t)i;
-		ck_assert_int_eq(rdma_id_connect(active, &asked, now_ns), 0);
+		ck_assert_int_eq(cma_id_connect(active, &asked, now_ns), 0);
 		deliver();
-		ck_assert_int_eq(rdma_id_accept(requested(&b), &much, now_ns), 0);
+		ck_assert_int_eq(cma_id_accept(requested(&b), &much, now_ns), 0);
 		deliver();
 		expect("     0 a > REQ port 7174\n"
 		       "     0 b CONNECT_REQUEST of 20\n"
@@ -70,13 +70,13 @@ END_TEST
 
 START_TEST(rep_with_less_than_the_req)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 	const struct ctl_cm_conn asked = with_reads(8, 9), less = with_reads(2, 3);
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &asked, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &asked, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_accept(requested(&b), &less, now_ns), 0);
+	ck_assert_int_eq(cma_id_accept(requested(&b), &less, now_ns), 0);
 	deliver();
 	expect_reads(active, 3, 2);
 }
@@ -84,11 +84,11 @@ END_TEST
 
 START_TEST(req_with_more_than_the_device)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 	const struct ctl_cm_conn much = with_reads(MUCH, MUCH);
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &much, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &much, now_ns), 0);
 	deliver();
 	ck_assert_uint_eq(b.last.conn.responder_resources, MUCH);
 	ck_assert_uint_eq(b.last.conn.initiator_depth, MUCH);
@@ -99,11 +99,11 @@ END_TEST
 /* Beyond the backlog a request is dropped, and the active side sends it again. */
 START_TEST(backlog)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
 	b.unread = 4;
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	expect("     0 a > REQ port 7174\n");
 	b.unread = 3;
@@ -114,20 +114,20 @@ START_TEST(backlog)
 END_TEST
 
 /* The trace has only what was sent last, and how it ended. */
-static void let_it_fail(struct rdma_id *active, uint32_t ms)
+static void let_it_fail(struct cma_id *active, uint32_t ms)
 {
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	pass_ms(ms);
 	forget();
 	pass_ms(10000);
 }
 
-static uint32_t dropped_by(const struct rdma_id *id)
+static uint32_t dropped_by(const struct cma_id *id)
 {
 	struct ctl_cm_listed listed;
 
-	rdma_id_describe(id, &listed);
+	cma_id_describe(id, &listed);
 	return listed.dropped;
 }
 
@@ -135,8 +135,8 @@ static uint32_t dropped_by(const struct rdma_id *id)
  * once its retries are used up, and the listener has counted them all. */
 START_TEST(backlog_stays_full)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
-	const struct rdma_id *full = listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
+	const struct cma_id *full = listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
 
 	b.unread = 4;
 	let_it_fail(active, 95000);
@@ -146,19 +146,19 @@ START_TEST(backlog_stays_full)
 	ck_assert_uint_eq(dropped_by(full), 16);
 	/* Nothing is left of it: another id is accepted. */
 	b.unread = 0;
-	active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 11);
-	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 11);
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_accept(requested(&b), &plain, now_ns), 0);
+	ck_assert_int_eq(cma_id_accept(requested(&b), &plain, now_ns), 0);
 	deliver();
-	ck_assert_uint_eq(a.last.event, RCM_EVENT_CONNECT_RESPONSE);
+	ck_assert_uint_eq(a.last.event, CTL_CM_EVENT_CONNECT_RESPONSE);
 }
 END_TEST
 
 START_TEST(backlog_of_datagrams_stays_full)
 {
-	struct rdma_id *active = resolved(&a, RCM_PS_UDP, "10.0.0.2:7174", 10);
-	const struct rdma_id *full = listener(&b, RCM_PS_UDP, "0.0.0.0:7174", 20);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_UDP, "10.0.0.2:7174", 10);
+	const struct cma_id *full = listener(&b, CTL_CM_PS_UDP, "0.0.0.0:7174", 20);
 
 	b.unread = 4;
 	let_it_fail(active, 60000);
@@ -170,8 +170,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rdma_id_limits");
-	TCase *tc = tcase_create("rdma_id_limits");
+	Suite *suite = suite_create("cma_id_limits");
+	TCase *tc = tcase_create("cma_id_limits");
 
 	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
 	tcase_add_test(tc, rep_with_more_than_the_req);

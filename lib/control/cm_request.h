@@ -15,8 +15,8 @@
  * the server's end: its own end shows EOF when the server dies.
  *
  * Numbers are librdmacm's (rcm.h: events, port spaces) and libibverbs' (enum ibv_qp_state). */
-#ifndef RXE_CONTROL_CM_H
-#define RXE_CONTROL_CM_H
+#ifndef RXE_CONTROL_CM_REQUEST_H
+#define RXE_CONTROL_CM_REQUEST_H
 
 #include <assert.h>
 #include <netinet/in.h>

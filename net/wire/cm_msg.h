@@ -7,8 +7,8 @@
  * parsed MAD gives the same bytes, except reserved fields (sent as 0, ignored on arrival). Fields
  * of the Enhanced Connection Establishment (vendor_id, ece_options) are where Linux has them: in
  * fields that were reserved, and in the header's attribute modifier. */
-#ifndef RXE_WIRE_CM_H
-#define RXE_WIRE_CM_H
+#ifndef RXE_WIRE_CM_MSG_H
+#define RXE_WIRE_CM_MSG_H
 
 #include <stdbool.h>
 #include <stdint.h>

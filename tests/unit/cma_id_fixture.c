@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The hosts of two instances, the queue between them, and the trace. */
-#include "rdma_id_fixture.h"
+#include "cma_id_fixture.h"
 
 #include <arpa/inet.h>
 #include <infiniband/verbs.h>
@@ -89,22 +89,22 @@ static void send_mad(void *host, const struct cm_path *path, const uint8_t mad[C
 }
 
 static const char *const event_names[] = {
-	[RCM_EVENT_ADDR_RESOLVED] = "ADDR_RESOLVED",
-	[RCM_EVENT_ADDR_ERROR] = "ADDR_ERROR",
-	[RCM_EVENT_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
-	[RCM_EVENT_CONNECT_REQUEST] = "CONNECT_REQUEST",
-	[RCM_EVENT_CONNECT_RESPONSE] = "CONNECT_RESPONSE",
-	[RCM_EVENT_UNREACHABLE] = "UNREACHABLE",
-	[RCM_EVENT_REJECTED] = "REJECTED",
-	[RCM_EVENT_ESTABLISHED] = "ESTABLISHED",
-	[RCM_EVENT_DISCONNECTED] = "DISCONNECTED",
-	[RCM_EVENT_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
-	[RCM_EVENT_ADDR_CHANGE] = "ADDR_CHANGE",
-	[RCM_EVENT_MULTICAST_JOIN] = "MULTICAST_JOIN",
-	[RCM_EVENT_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT",
+	[CTL_CM_EVENT_ADDR_RESOLVED] = "ADDR_RESOLVED",
+	[CTL_CM_EVENT_ADDR_ERROR] = "ADDR_ERROR",
+	[CTL_CM_EVENT_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
+	[CTL_CM_EVENT_CONNECT_REQUEST] = "CONNECT_REQUEST",
+	[CTL_CM_EVENT_CONNECT_RESPONSE] = "CONNECT_RESPONSE",
+	[CTL_CM_EVENT_UNREACHABLE] = "UNREACHABLE",
+	[CTL_CM_EVENT_REJECTED] = "REJECTED",
+	[CTL_CM_EVENT_ESTABLISHED] = "ESTABLISHED",
+	[CTL_CM_EVENT_DISCONNECTED] = "DISCONNECTED",
+	[CTL_CM_EVENT_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
+	[CTL_CM_EVENT_ADDR_CHANGE] = "ADDR_CHANGE",
+	[CTL_CM_EVENT_MULTICAST_JOIN] = "MULTICAST_JOIN",
+	[CTL_CM_EVENT_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT",
 };
 
-static void take_event(void *host, struct rdma_id *id, const struct ctl_cm_event *event)
+static void take_event(void *host, struct cma_id *id, const struct ctl_cm_event *event)
 {
 	struct side *side = (struct side *)host;
 	char status[24] = "";
@@ -119,7 +119,7 @@ static void take_event(void *host, struct rdma_id *id, const struct ctl_cm_event
 	side->last = *event;
 }
 
-static int ask_neighbor(void *host, struct rdma_id *id, uint32_t device, const struct gid *dst)
+static int ask_neighbor(void *host, struct cma_id *id, uint32_t device, const struct gid *dst)
 {
 	(void)id;
 	(void)device;
@@ -127,7 +127,7 @@ static int ask_neighbor(void *host, struct rdma_id *id, uint32_t device, const s
 	return ((const struct side *)host)->neighbor;
 }
 
-static bool has_unread(void *host, struct rdma_id *id, uint32_t backlog)
+static bool has_unread(void *host, struct cma_id *id, uint32_t backlog)
 {
 	(void)id;
 	return ((const struct side *)host)->unread >= backlog;
@@ -159,7 +159,7 @@ static bool has_address(void *host, const struct gid *gid)
 	return gid_equal(gid, &other);
 }
 
-static const struct rdma_ids_ops ops = {
+static const struct cma_ids_ops ops = {
 	.send = send_mad,
 	.event = take_event,
 	.has_unread = has_unread,
@@ -171,8 +171,8 @@ static const struct rdma_ids_ops ops = {
 
 static void open_side(struct side *side, char name, const char *v4, const char *v6)
 {
-	const struct rdma_ids_cfg cfg = { .ops = &ops, .host = side, .max_ids = 100 };
-	const struct rdma_device devices[] = {
+	const struct cma_ids_cfg cfg = { .ops = &ops, .host = side, .max_ids = 100 };
+	const struct cma_device devices[] = {
 		{ .gid = gid_of(v4),
 		  .node_guid = 0x1100 + (uint64_t)name,
 		  .mtu = IBV_MTU_4096,
@@ -186,10 +186,10 @@ static void open_side(struct side *side, char name, const char *v4, const char *
 	};
 
 	*side = (struct side){ .name = name, .route_src = gid_of(v4) };
-	side->ids = rdma_ids_new(&cfg);
+	side->ids = cma_ids_new(&cfg);
 	ck_assert_ptr_nonnull(side->ids);
-	rdma_ids_add_device(side->ids, &devices[0]);
-	rdma_ids_add_device(side->ids, &devices[1]);
+	cma_ids_add_device(side->ids, &devices[0]);
+	cma_ids_add_device(side->ids, &devices[1]);
 }
 
 void fixture_setup(void)
@@ -203,8 +203,8 @@ void fixture_setup(void)
 
 void fixture_teardown(void)
 {
-	rdma_ids_free(a.ids);
-	rdma_ids_free(b.ids);
+	cma_ids_free(a.ids);
+	cma_ids_free(b.ids);
 }
 
 union ctl_cm_sockaddr address(const char *text)
@@ -229,63 +229,63 @@ union ctl_cm_sockaddr address(const char *text)
 	return ret;
 }
 
-struct rdma_id *make_id(struct side *side, uint32_t port_space, uint64_t token)
+struct cma_id *make_id(struct side *side, uint32_t port_space, uint64_t token)
 {
-	const struct rdma_id_user user = { .owner = side, .token = token };
-	struct rdma_id *id = NULL;
+	const struct cma_id_user user = { .owner = side, .token = token };
+	struct cma_id *id = NULL;
 
-	ck_assert_int_eq(rdma_id_create(side->ids, port_space, IBV_QPT_RC, &user, &id), 0);
+	ck_assert_int_eq(cma_id_create(side->ids, port_space, IBV_QPT_RC, &user, &id), 0);
 	return id;
 }
 
-struct rdma_id *tcp_id(struct side *side, uint64_t token)
+struct cma_id *tcp_id(struct side *side, uint64_t token)
 {
-	return make_id(side, RCM_PS_TCP, token);
+	return make_id(side, CTL_CM_PS_TCP, token);
 }
 
-struct rdma_id *listener(struct side *side, uint32_t port_space, const char *where, uint64_t token)
+struct cma_id *listener(struct side *side, uint32_t port_space, const char *where, uint64_t token)
 {
 	const union ctl_cm_sockaddr local = address(where);
-	struct rdma_id *id = make_id(side, port_space, token);
+	struct cma_id *id = make_id(side, port_space, token);
 
-	ck_assert_int_eq(rdma_id_bind(id, &local), 0);
-	ck_assert_int_eq(rdma_id_listen(id, 4), 0);
+	ck_assert_int_eq(cma_id_bind(id, &local), 0);
+	ck_assert_int_eq(cma_id_listen(id, 4), 0);
 	return id;
 }
 
-struct rdma_id *resolved(struct side *side, uint32_t port_space, const char *to, uint64_t token)
+struct cma_id *resolved(struct side *side, uint32_t port_space, const char *to, uint64_t token)
 {
 	const union ctl_cm_sockaddr none = { 0 }, dst = address(to);
-	struct rdma_id *id = make_id(side, port_space, token);
+	struct cma_id *id = make_id(side, port_space, token);
 
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), 0);
-	ck_assert_int_eq(rdma_id_resolve_route(id), 0);
+	ck_assert_int_eq(cma_id_resolve_addr(id, &none, &dst), 0);
+	ck_assert_int_eq(cma_id_resolve_route(id), 0);
 	forget();
 	return id;
 }
 
-struct rdma_id *requested(struct side *side)
+struct cma_id *requested(struct side *side)
 {
-	struct rdma_id *id = rdma_id_find(side->ids, side->last.new_id);
+	struct cma_id *id = cma_id_find(side->ids, side->last.new_id);
 
-	ck_assert_uint_eq(side->last.event, RCM_EVENT_CONNECT_REQUEST);
+	ck_assert_uint_eq(side->last.event, CTL_CM_EVENT_CONNECT_REQUEST);
 	ck_assert_ptr_nonnull(id);
 	return id;
 }
 
-struct rdma_id *connected(struct rdma_id **ret_passive)
+struct cma_id *connected(struct cma_id **ret_passive)
 {
 	const struct ctl_cm_conn conn = { .qpn = 0x111, .retry_count = 7, .rnr_retry_count = 7 };
-	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_connect(active, &conn, now_ns), 0);
+	listener(&b, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(cma_id_connect(active, &conn, now_ns), 0);
 	deliver();
 	*ret_passive = requested(&b);
-	rdma_id_user(*ret_passive)->token = 30;
-	ck_assert_int_eq(rdma_id_accept(*ret_passive, &conn, now_ns), 0);
+	cma_id_user(*ret_passive)->token = 30;
+	ck_assert_int_eq(cma_id_accept(*ret_passive, &conn, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_establish(active), 0);
+	ck_assert_int_eq(cma_id_establish(active), 0);
 	deliver();
 	forget();
 	return active;
@@ -301,7 +301,7 @@ void deliver(void)
 	for (uint32_t i = 0; i < num_queued; i++) {
 		const struct mad_in_flight flight = queue[i];
 
-		rdma_ids_input(flight.to->ids, &flight.path, flight.mad, now_ns);
+		cma_ids_input(flight.to->ids, &flight.path, flight.mad, now_ns);
 	}
 	num_queued = 0;
 }
@@ -311,16 +311,16 @@ void pass_ms(uint32_t ms)
 	const uint64_t end_ns = now_ns + ms * 1000000ull;
 
 	for (;;) {
-		const uint64_t next_a = rdma_ids_deadline(a.ids);
-		const uint64_t next_b = rdma_ids_deadline(b.ids);
+		const uint64_t next_a = cma_ids_deadline(a.ids);
+		const uint64_t next_b = cma_ids_deadline(b.ids);
 		const uint64_t next_ns = next_a < next_b ? next_a : next_b;
 
 		deliver();
 		if (next_ns > end_ns)
 			break;
 		now_ns = next_ns > now_ns ? next_ns : now_ns;
-		rdma_ids_expire(a.ids, now_ns);
-		rdma_ids_expire(b.ids, now_ns);
+		cma_ids_expire(a.ids, now_ns);
+		cma_ids_expire(b.ids, now_ns);
 	}
 	now_ns = end_ns;
 }

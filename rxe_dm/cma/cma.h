@@ -15,14 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/control/cm.h"
+#include "lib/control/cm_request.h"
 #include "net/wire/gid.h"
 #include "rxe_dm/cm/cm.h"
 
-struct rdma_ids; /* the ids of one instance */
-struct rdma_id;
+struct cma_ids; /* the ids of one instance */
+struct cma_id;
 
-struct rdma_device {
+struct cma_device {
 	struct gid gid;
 	uint64_t node_guid; /* big-endian, as verbs has it */
 	uint8_t mtu;	    /* enum ibv_mtu: the port's */
@@ -35,98 +35,98 @@ struct rdma_device {
 
 /* The host's own data of an id. A new id of a connection request gets its listener's owner and
  * channel. */
-struct rdma_id_user {
+struct cma_id_user {
 	void *owner, *channel;
 	uint32_t *channel_ids; /* counts the channel's ids; NULL: nothing does */
 	uint64_t token;	       /* 0: events are dropped */
 	uint32_t events;       /* put into the channel's socket */
 	uint32_t queued;       /* events that wait for the socket */
 	/* A listener: its requests that the program may not have read, the oldest first. */
-	struct rdma_id_user *requests;
+	struct cma_id_user *requests;
 	uint32_t num_requests;
 	/* A new id: its listener, while the id is among those requests. */
-	struct rdma_id_user *listener, *prev, *next;
+	struct cma_id_user *listener, *prev, *next;
 	/* A new id: the place of its connection request among the events of the channel;
 	 * UINT64_MAX: not in the socket yet. */
 	uint64_t request;
 };
 
-struct rdma_ids_ops {
+struct cma_ids_ops {
 	/* Sends a MAD to QP 1 of path->dst. Failure is loss. */
 	void (*send)(void *host, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
 	/* Queues an event. Does not call back into this interface. */
-	void (*event)(void *host, struct rdma_id *id, const struct ctl_cm_event *event);
+	void (*event)(void *host, struct cma_id *id, const struct ctl_cm_event *event);
 	/* True: the listener's program has at least backlog connection requests that it has not
 	 * read. */
-	bool (*has_unread)(void *host, struct rdma_id *listener, uint32_t backlog);
+	bool (*has_unread)(void *host, struct cma_id *listener, uint32_t backlog);
 	uint32_t (*random)(void *host);
 	/* The source address that the host's routes choose for a destination, or a negative
 	 * errno. */
 	int (*route)(void *host, const struct gid *dst, uint32_t scope_id, struct gid *ret_src);
 	/* Whether a device reaches a destination: 0; -EINPROGRESS: it asks its neighbors, and the
-	 * host calls rdma_id_neighbor() later; or a negative errno. */
-	int (*neighbor)(void *host, struct rdma_id *id, uint32_t device, const struct gid *dst);
+	 * host calls cma_id_neighbor() later; or a negative errno. */
+	int (*neighbor)(void *host, struct cma_id *id, uint32_t device, const struct gid *dst);
 	/* True: the address is the host's. */
 	bool (*has_address)(void *host, const struct gid *address);
 };
 
-struct rdma_ids_cfg {
-	const struct rdma_ids_ops *ops;
+struct cma_ids_cfg {
+	const struct cma_ids_ops *ops;
 	void *host;
 	uint32_t max_ids;
 };
 
-struct rdma_ids *rdma_ids_new(const struct rdma_ids_cfg *cfg); /* NULL: no memory */
-void rdma_ids_free(struct rdma_ids *ids);		       /* all ids end in silence */
+struct cma_ids *cma_ids_new(const struct cma_ids_cfg *cfg); /* NULL: no memory */
+void cma_ids_free(struct cma_ids *ids);			    /* all ids end in silence */
 /* Adds a device. The first one is number 0. */
-void rdma_ids_add_device(struct rdma_ids *ids, const struct rdma_device *device);
+void cma_ids_add_device(struct cma_ids *ids, const struct cma_device *device);
 /* DEVICE_REMOVAL or ADDR_CHANGE (enum rdma_cm_event_type) of a device: all its ids get the
  * event. */
-void rdma_ids_device_event(struct rdma_ids *ids, uint32_t device, uint32_t type);
+void cma_ids_device_event(struct cma_ids *ids, uint32_t device, uint32_t type);
 /* path->src is the device's own address. All times: CLOCK_MONOTONIC, nanoseconds. */
-void rdma_ids_input(struct rdma_ids *ids, const struct cm_path *path,
-		    const uint8_t mad[CM_MAD_BYTES], uint64_t now_ns);
+void cma_ids_input(struct cma_ids *ids, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES],
+		   uint64_t now_ns);
 /* True: the MAD asks for a connection (REQ, SIDR_REQ) at a port that has no listener. */
-bool rdma_ids_lack_listener(const struct rdma_ids *ids, const uint8_t mad[CM_MAD_BYTES]);
-uint64_t rdma_ids_deadline(const struct rdma_ids *ids); /* UINT64_MAX: none */
-void rdma_ids_expire(struct rdma_ids *ids, uint64_t now_ns);
+bool cma_ids_lack_listener(const struct cma_ids *ids, const uint8_t mad[CM_MAD_BYTES]);
+uint64_t cma_ids_deadline(const struct cma_ids *ids); /* UINT64_MAX: none */
+void cma_ids_expire(struct cma_ids *ids, uint64_t now_ns);
 
-int rdma_id_create(struct rdma_ids *ids, uint32_t port_space, uint32_t qp_type,
-		   const struct rdma_id_user *user, struct rdma_id **ret);
+int cma_id_create(struct cma_ids *ids, uint32_t port_space, uint32_t qp_type,
+		  const struct cma_id_user *user, struct cma_id **ret);
 /* Tells the other side: REJ or DREQ, by the state. */
-void rdma_id_destroy(struct rdma_id *id, uint64_t now_ns);
-struct rdma_id *rdma_id_find(const struct rdma_ids *ids, uint32_t handle); /* NULL: none */
+void cma_id_destroy(struct cma_id *id, uint64_t now_ns);
+struct cma_id *cma_id_find(const struct cma_ids *ids, uint32_t handle); /* NULL: none */
 /* The id after this one, in the order of their creation; NULL: the first, or the end. */
-struct rdma_id *rdma_id_next(const struct rdma_ids *ids, const struct rdma_id *id);
-uint32_t rdma_id_handle(const struct rdma_id *id);
-struct rdma_id_user *rdma_id_user(struct rdma_id *id);
+struct cma_id *cma_id_next(const struct cma_ids *ids, const struct cma_id *id);
+uint32_t cma_id_handle(const struct cma_id *id);
+struct cma_id_user *cma_id_user(struct cma_id *id);
 /* Moves an id to another channel. count: of that channel's ids, or NULL. */
-void rdma_id_set_channel(struct rdma_id *id, void *channel, uint32_t *count);
+void cma_id_set_channel(struct cma_id *id, void *channel, uint32_t *count);
 
-int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr);
-int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,
-			 const union ctl_cm_sockaddr *dst);
+int cma_id_bind(struct cma_id *id, const union ctl_cm_sockaddr *addr);
+int cma_id_resolve_addr(struct cma_id *id, const union ctl_cm_sockaddr *src,
+			const union ctl_cm_sockaddr *dst);
 /* The neighbor has answered (0), or not (a negative errno): ADDR_RESOLVED or ADDR_ERROR. Nothing,
  * if the id does not wait. */
-void rdma_id_neighbor(struct rdma_id *id, int status);
-int rdma_id_resolve_route(struct rdma_id *id);
-int rdma_id_listen(struct rdma_id *id, uint32_t backlog);
-int rdma_id_connect(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
-int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
-int rdma_id_reject(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
-int rdma_id_establish(struct rdma_id *id);
+void cma_id_neighbor(struct cma_id *id, int status);
+int cma_id_resolve_route(struct cma_id *id);
+int cma_id_listen(struct cma_id *id, uint32_t backlog);
+int cma_id_connect(struct cma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
+int cma_id_accept(struct cma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
+int cma_id_reject(struct cma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
+int cma_id_establish(struct cma_id *id);
 /* event: enum ibv_event_type */
-int rdma_id_notify(struct rdma_id *id, uint32_t event);
-int rdma_id_disconnect(struct rdma_id *id, uint64_t now_ns);
+int cma_id_notify(struct cma_id *id, uint32_t event);
+int cma_id_disconnect(struct cma_id *id, uint64_t now_ns);
 /* Attributes of the program's QP for its transition to a state. */
-int rdma_id_init_qp_attr(const struct rdma_id *id, uint32_t qp_state, struct ctl_cm_qp_attr *ret);
-void rdma_id_query(const struct rdma_id *id, struct ctl_cm_addr *ret);
+int cma_id_init_qp_attr(const struct cma_id *id, uint32_t qp_state, struct ctl_cm_qp_attr *ret);
+void cma_id_query(const struct cma_id *id, struct ctl_cm_addr *ret);
 /* For people; pid and unread are left to the host. */
-void rdma_id_describe(const struct rdma_id *id, struct ctl_cm_listed *ret);
-int rdma_id_set_option(struct rdma_id *id, uint32_t level, uint32_t name, const void *value,
-		       size_t len);
-int rdma_id_join(struct rdma_id *id, const union ctl_cm_sockaddr *group, uint64_t token,
-		 uint32_t *ret_membership);
-int rdma_id_leave(struct rdma_id *id, uint32_t membership, uint64_t *ret_token);
+void cma_id_describe(const struct cma_id *id, struct ctl_cm_listed *ret);
+int cma_id_set_option(struct cma_id *id, uint32_t level, uint32_t name, const void *value,
+		      size_t len);
+int cma_id_join(struct cma_id *id, const union ctl_cm_sockaddr *group, uint64_t token,
+		uint32_t *ret_membership);
+int cma_id_leave(struct cma_id *id, uint32_t membership, uint64_t *ret_token);
 
 #endif

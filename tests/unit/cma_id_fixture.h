@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/control/rcm.h"
-#include "rxe_dm/cma/rdma_id.h"
+#include "lib/control/cm_numbers.h"
+#include "rxe_dm/cma/cma.h"
 
 struct side {
 	char name;
-	struct rdma_ids *ids;
+	struct cma_ids *ids;
 	struct ctl_cm_event last; /* the last event */
 	uint32_t unread;	  /* the host's answer */
 	int route_error;	  /* the host's answer; 0: the source is route_src */
@@ -34,16 +34,16 @@ void fixture_teardown(void);
 /* "10.0.0.1:7174", "[fd00::1]:7174", "" (no address) */
 union ctl_cm_sockaddr address(const char *text);
 /* Makes an id. token: of its events, which the trace shows. */
-struct rdma_id *make_id(struct side *side, uint32_t port_space, uint64_t token);
-struct rdma_id *tcp_id(struct side *side, uint64_t token);
+struct cma_id *make_id(struct side *side, uint32_t port_space, uint64_t token);
+struct cma_id *tcp_id(struct side *side, uint64_t token);
 /* A TCP or UDP listener at an address. */
-struct rdma_id *listener(struct side *side, uint32_t port_space, const char *where, uint64_t token);
+struct cma_id *listener(struct side *side, uint32_t port_space, const char *where, uint64_t token);
 /* An id with a resolved route; forgets the trace of that. */
-struct rdma_id *resolved(struct side *side, uint32_t port_space, const char *to, uint64_t token);
+struct cma_id *resolved(struct side *side, uint32_t port_space, const char *to, uint64_t token);
 /* The new id of the last connection request of a side. */
-struct rdma_id *requested(struct side *side);
+struct cma_id *requested(struct side *side);
 /* Connects a to a listener on b, whose new id is *ret_passive (token 30); forgets the trace. */
-struct rdma_id *connected(struct rdma_id **ret_passive);
+struct cma_id *connected(struct cma_id **ret_passive);
 
 /* Delivers all MADs that wait. */
 void deliver(void);
