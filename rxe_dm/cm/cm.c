@@ -2,11 +2,15 @@
 /* The communication manager: what arrives, what time brings, and the end of a user's hold. */
 #include "rxe_dm/cm/cm.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "rxe_dm/cm/id.h"
+#include "rxe_dm/cm/connect.h"
+#include "rxe_dm/cm/disconnect.h"
+#include "rxe_dm/cm/listen.h"
+#include "rxe_dm/cm/retry.h"
+#include "rxe_dm/cm/sidr.h"
+#include "rxe_dm/cm/state.h"
 
 struct cm *cm_new(const struct cm_cfg *cfg)
 {
@@ -59,37 +63,35 @@ static void give_up(struct cm_id *id, uint64_t now_ns)
 {
 	enum cm_event_type type;
 
-	if (id->state == CM_STATE_REQ_SENT) {
+	if (id->state == CM_STATE_REQ_SENT)
 		type = CM_EVENT_REQ_TIMED_OUT;
-		cm_rej_timeout(id);
-		cm_id_enter_idle(id);
-	} else if (id->state == CM_STATE_REP_SENT) {
+	else if (id->state == CM_STATE_REP_SENT)
 		type = CM_EVENT_REP_TIMED_OUT;
-		cm_rej_timeout(id);
-		cm_time_wait_enter(id, now_ns);
-	} else if (id->state == CM_STATE_DREQ_SENT) {
+	else if (id->state == CM_STATE_DREQ_SENT)
 		type = CM_EVENT_DREQ_TIMED_OUT;
-		cm_time_wait_enter(id, now_ns);
-	} else {
-		assert(id->state == CM_STATE_SIDR_REQ_SENT);
+	else
 		type = CM_EVENT_SIDR_REQ_TIMED_OUT;
-		cm_id_enter_idle(id);
-	}
+	if (id->state == CM_STATE_REQ_SENT || id->state == CM_STATE_REP_SENT)
+		cm_rej_timeout(id);
+	(void)cm_step(id, CM_TIME_RETRIES);
+	if (id->state == CM_STATE_TIME_WAIT)
+		cm_time_wait_begin(id, now_ns);
 	cm_id_report(id, type, NULL, NULL);
 }
 
 static void expire(struct cm_id *id, uint64_t now_ns)
 {
+	const bool is_time_wait = id->state == CM_STATE_TIME_WAIT;
+
 	cm_timer_stop(id);
-	id->state = cm_state_without_mra(id->state);
-	if (id->state == CM_STATE_TIME_WAIT) {
-		cm_id_enter_idle(id);
+	(void)cm_step(id, CM_TIME_MRA);
+	if (!cm_step(id, CM_TIME_OVER)) {
+		if (!cm_last_retry_again(id, now_ns))
+			give_up(id, now_ns);
+	} else if (is_time_wait) {
 		cm_id_report(id, CM_EVENT_TIME_WAIT_EXIT, NULL, NULL);
-	} else if (id->state == CM_STATE_REJ_SENT || id->state == CM_STATE_SIDR_REP_SENT) {
-		cm_id_enter_idle(id);
+	} else {
 		cm_id_settle(id);
-	} else if (!cm_last_retry_again(id, now_ns)) {
-		give_up(id, now_ns);
 	}
 }
 
@@ -112,33 +114,39 @@ void cm_each(struct cm *cm, void (*each)(void *arg, const struct cm_id *id), voi
 		each(arg, id);
 }
 
+void cm_id_forget(struct cm_id *id)
+{
+	if (id->state == CM_STATE_LISTEN)
+		cm_listen_end(id);
+	cm_id_free(id);
+}
+
 void cm_id_destroy(struct cm_id *id, uint64_t now_ns)
 {
 	const struct cm_msg rej = { .attr = CM_REJ, .u.rej.reason = CM_REJ_CONSUMER_DEFINED };
 	const struct cm_msg dreq = { .attr = CM_DREQ }, drep = { .attr = CM_DREP };
 	const struct cm_msg sidr_rep = { .attr = CM_SIDR_REP,
 					 .u.sidr_rep.status = CM_SIDR_REJECTED };
-	const enum cm_state state = cm_state_without_mra(id->state);
 
 	id->is_orphan = true;
-	if (state == CM_STATE_LISTEN) {
+	if (id->state == CM_STATE_LISTEN) {
 		cm_listen_end(id);
-	} else if (state == CM_STATE_REQ_SENT) {
+	} else if (cm_state_without_mra(id->state) == CM_STATE_REQ_SENT) {
 		cm_rej_timeout(id);
-		cm_id_enter_idle(id);
-	} else if (state == CM_STATE_REQ_RCVD || state == CM_STATE_REP_RCVD ||
-		   state == CM_STATE_REP_SENT) {
+		(void)cm_step(id, CM_CALL_END);
+	} else if (cm_has_step(id, CM_CALL_REJ)) {
 		(void)cm_send_rej(id, &rej, now_ns);
-	} else if (state == CM_STATE_ESTABLISHED && id->is_xrc && id->is_passive) {
+	} else if (id->state == CM_STATE_ESTABLISHED && id->connection.is_xrc &&
+		   id->connection.is_passive) {
 		/* The target of an XRC connection may outlive the program that accepted it. */
-		cm_id_enter_idle(id);
-	} else if (state == CM_STATE_ESTABLISHED) {
+		(void)cm_step(id, CM_CALL_END);
+	} else if (id->state == CM_STATE_ESTABLISHED) {
 		(void)cm_send_dreq(id, &dreq, now_ns);
-	} else if (state == CM_STATE_DREQ_RCVD) {
+	} else if (id->state == CM_STATE_DREQ_RCVD) {
 		(void)cm_send_drep(id, &drep, now_ns);
-	} else if (state == CM_STATE_SIDR_REQ_SENT) {
-		cm_id_enter_idle(id);
-	} else if (state == CM_STATE_SIDR_REQ_RCVD) {
+	} else if (id->state == CM_STATE_SIDR_REQ_SENT) {
+		(void)cm_step(id, CM_CALL_END);
+	} else if (id->state == CM_STATE_SIDR_REQ_RCVD) {
 		(void)cm_send_sidr_rep(id, &sidr_rep, now_ns);
 	}
 	cm_id_settle(id);

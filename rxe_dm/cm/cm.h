@@ -157,8 +157,8 @@ int cm_listen(struct cm_id *id, uint64_t service_id, const struct gid *addr, uin
  * lifetimes, from primary.ack_timeout (12.9.8.3). -ENOMEM. */
 int cm_send_req(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg,
 		uint64_t now_ns);
-/* u.rep.local_qpn is the QP number for XRC, too, also in events: the engine puts it where it
- * belongs. */
+/* u.rep.local_qpn is the QP number for all transports, also in events. On the wire XRC has it in
+ * another field (annex A14). */
 int cm_send_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns);
 int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg);
 /* MRA: the REP (for a REQ) or the RTU (for a REP) takes up to 4.096 us << service_timeout. */

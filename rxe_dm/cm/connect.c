@@ -2,7 +2,11 @@
 /* REQ, REP, RTU and MRA: the way to a connection. */
 #include <errno.h>
 
-#include "rxe_dm/cm/id.h"
+#include "rxe_dm/cm/connect.h"
+#include "rxe_dm/cm/disconnect.h"
+#include "rxe_dm/cm/listen.h"
+#include "rxe_dm/cm/retry.h"
+#include "rxe_dm/cm/state.h"
 
 #define MAX_ACK_TIMEOUT 31 /* 5 bits */
 
@@ -16,10 +20,10 @@ static void begin(struct cm_id *id, const struct cm_path *path, const struct cm_
 {
 	id->path = *path;
 	id->service_id = req->service_id;
-	id->ack_timeout = req->primary.ack_timeout;
-	id->max_retries = req->max_cm_retries;
-	id->is_xrc = req->transport == CM_TRANSPORT_EXTENDED &&
-		     req->extended_transport == CM_TRANSPORT_EXTENDED_XRC;
+	id->retry.max = req->max_cm_retries;
+	id->connection.ack_timeout = req->primary.ack_timeout;
+	id->connection.is_xrc = req->transport == CM_TRANSPORT_EXTENDED &&
+				req->extended_transport == CM_TRANSPORT_EXTENDED_XRC;
 }
 
 int cm_send_req(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg,
@@ -27,36 +31,38 @@ int cm_send_req(struct cm_id *id, const struct cm_path *path, const struct cm_ms
 {
 	const struct cm_req *req = &msg->u.req;
 
-	if (id->state != CM_STATE_IDLE || !cm_msg_is_sendable(msg, CM_REQ))
+	if (!cm_has_step(id, CM_CALL_REQ) || !cm_msg_is_sendable(msg, CM_REQ))
 		return -EINVAL;
+	cm_id_set_kind(id, CM_KIND_CONNECTION);
 	if (!cm_table_add_comm_id(id))
 		return -ENOMEM;
 	begin(id, path, req);
-	id->tid = (uint64_t)id->cm->tid_high << 32 | id->local_comm_id;
-	id->local_qpn = req->local_qpn;
-	id->local_ca_guid = req->local_ca_guid;
-	id->timeout_ns = cm_timeout_ns(req->remote_cm_timeout, CM_MAX_TIMEOUT) +
-			 2 * cm_timeout_ns(lifetime(req->primary.ack_timeout), CM_MAX_TIMEOUT);
-	id->state = CM_STATE_REQ_SENT;
+	id->tid = cm_id_own_tid(id);
+	id->connection.local_qpn = req->local_qpn;
+	id->connection.local_ca_guid = req->local_ca_guid;
+	id->retry.timeout_ns =
+		cm_timeout_ns(req->remote_cm_timeout, CM_MAX_TIMEOUT) +
+		2 * cm_timeout_ns(lifetime(req->primary.ack_timeout), CM_MAX_TIMEOUT);
+	(void)cm_step(id, CM_CALL_REQ);
 	cm_last_set(id, msg);
 	cm_last_retry(id, now_ns);
 	return 0;
 }
 
-/* Says again what has been said. A REQ that is not answered yet stays so; an end that is past the
- * REQ hears only of a duplicate that is late. */
+/* Answers a duplicate of a REQ as the REQ was answered. A REQ without an answer gets none; an end
+ * that is past the REQ answers only in the states in which the active end may have lost a REJ. */
 static void req_again(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg)
 {
 	const enum cm_state state = cm_state_without_mra(id->state);
+	const uint16_t reason = id->connection.reject_reason;
 
 	if (state == CM_STATE_REQ_RCVD || state == CM_STATE_REP_SENT || state == CM_STATE_REJ_SENT)
 		cm_last_send(id);
 	else if (state == CM_STATE_TIME_WAIT)
-		cm_rej_stateless(id->cm, path, msg,
-				 id->reject_reason ? id->reject_reason : CM_REJ_STALE_CONNECTION);
-	else if (state == CM_STATE_DREQ_SENT && id->reject_reason)
+		cm_rej_stateless(id->cm, path, msg, reason ? reason : CM_REJ_STALE_CONNECTION);
+	else if (state == CM_STATE_DREQ_SENT && reason)
 		/* The REP was withdrawn by a REJ, which is lost. */
-		cm_rej_stateless(id->cm, path, msg, id->reject_reason);
+		cm_rej_stateless(id->cm, path, msg, reason);
 }
 
 /* A new passive end. NULL: max_ids, or no memory. */
@@ -68,18 +74,20 @@ static struct cm_id *passive_end(struct cm *cm, const struct cm_path *path,
 
 	if (!id)
 		return NULL;
+	cm_id_set_kind(id, CM_KIND_CONNECTION);
 	begin(id, path, req);
 	id->tid = msg->tid;
-	id->timeout_ns = cm_timeout_ns(req->local_cm_timeout, CM_MAX_TIMEOUT);
+	id->retry.timeout_ns = cm_timeout_ns(req->local_cm_timeout, CM_MAX_TIMEOUT);
 	/* The active end's interval between two REQs, twice. */
-	id->duplicates_ns = 2 * cm_timeout_ns(req->remote_cm_timeout, CM_MAX_TIMEOUT) +
-			    4 * cm_timeout_ns(lifetime(req->primary.ack_timeout), CM_MAX_TIMEOUT);
-	id->is_passive = true;
-	id->state = CM_STATE_REQ_RCVD;
+	id->connection.duplicates_ns =
+		2 * cm_timeout_ns(req->remote_cm_timeout, CM_MAX_TIMEOUT) +
+		4 * cm_timeout_ns(lifetime(req->primary.ack_timeout), CM_MAX_TIMEOUT);
+	id->connection.is_passive = true;
+	(void)cm_step(id, CM_GOT_REQ);
 	if (cm_table_add_comm_id(id) &&
 	    cm_table_add_remote(id, req->local_ca_guid, msg->local_comm_id, req->local_qpn))
 		return id;
-	cm_id_forget(id);
+	cm_id_free(id);
 	return NULL;
 }
 
@@ -123,18 +131,17 @@ uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t round_trip)
 
 int cm_send_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 {
-	struct cm_rep *rep = &id->last.u.rep;
+	struct cm_rep *rep = &id->retry.last.u.rep;
 
-	if (cm_state_without_mra(id->state) != CM_STATE_REQ_RCVD ||
-	    !cm_msg_is_sendable(msg, CM_REP))
+	if (!cm_has_step(id, CM_CALL_REP) || !cm_msg_is_sendable(msg, CM_REP))
 		return -EINVAL;
-	id->local_qpn = msg->u.rep.local_qpn;
-	id->local_ca_guid = msg->u.rep.local_ca_guid;
-	id->state = CM_STATE_REP_SENT;
+	id->connection.local_qpn = msg->u.rep.local_qpn;
+	id->connection.local_ca_guid = msg->u.rep.local_ca_guid;
+	(void)cm_step(id, CM_CALL_REP);
 	cm_last_set(id, msg);
 	/* The target of an XRC connection is where other transports have an EE context, and takes
 	 * its requests from SRQs (annex A14). */
-	if (id->is_xrc) {
+	if (id->connection.is_xrc) {
 		rep->local_eecn = rep->local_qpn;
 		rep->local_qpn = 0;
 		rep->srq = true;
@@ -145,10 +152,8 @@ int cm_send_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 
 int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg)
 {
-	if (cm_state_without_mra(id->state) != CM_STATE_REP_RCVD ||
-	    !cm_msg_is_sendable(msg, CM_RTU))
+	if (!cm_msg_is_sendable(msg, CM_RTU) || !cm_step(id, CM_CALL_RTU))
 		return -EINVAL;
-	id->state = CM_STATE_ESTABLISHED;
 	cm_last_set(id, msg);
 	cm_last_send(id);
 	return 0;
@@ -158,7 +163,6 @@ int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg)
 static void established(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg)
 {
 	cm_timer_stop(id);
-	id->state = CM_STATE_ESTABLISHED;
 	cm_id_report(id, CM_EVENT_RTU_RECEIVED, path, msg);
 }
 
@@ -166,7 +170,7 @@ int cm_established(struct cm_id *id)
 {
 	if (id->state == CM_STATE_ESTABLISHED)
 		return -EISCONN;
-	if (cm_state_without_mra(id->state) != CM_STATE_REP_SENT)
+	if (!cm_step(id, CM_GOT_RTU))
 		return -EINVAL;
 	established(id, NULL, NULL);
 	return 0;
@@ -174,7 +178,7 @@ int cm_established(struct cm_id *id)
 
 static void rep_again(struct cm_id *id)
 {
-	/* ESTABLISHED: the RTU. A passive end has its REP there, but nobody sends it another. */
+	/* ESTABLISHED: the RTU. A passive end has its REP there, and gets no REP. */
 	if (id->state == CM_STATE_ESTABLISHED || id->state == CM_STATE_MRA_REP_SENT)
 		cm_last_send(id);
 }
@@ -185,9 +189,9 @@ static void rep_taken(struct cm_id *id, const struct cm_path *path, const struct
 	const struct cm_rep *rep = &msg->u.rep;
 	struct cm_id *old = cm_find_remote_qp(id->cm, rep->local_ca_guid, rep->local_qpn);
 
-	/* A REP that was refused once is refused when it comes again, too: its sender is gone. */
-	if (old || msg->local_comm_id == id->refused_comm_id) {
-		id->refused_comm_id = msg->local_comm_id;
+	/* A REP that was refused once is refused again: its sender is gone. */
+	if (old || msg->local_comm_id == id->connection.refused_comm_id) {
+		id->connection.refused_comm_id = msg->local_comm_id;
 		cm_rej_stateless(id->cm, path, msg, CM_REJ_STALE_CONNECTION);
 		if (old)
 			cm_end_stale(old, now_ns);
@@ -198,21 +202,22 @@ static void rep_taken(struct cm_id *id, const struct cm_path *path, const struct
 	    !cm_table_add_remote(id, rep->local_ca_guid, msg->local_comm_id, rep->local_qpn))
 		return;
 	cm_timer_stop(id);
-	id->ack_timeout = cm_ack_timeout(rep->target_ack_delay, id->ack_timeout);
-	id->has_last = false;
-	id->state = CM_STATE_REP_RCVD;
+	id->connection.ack_timeout =
+		cm_ack_timeout(rep->target_ack_delay, id->connection.ack_timeout);
+	id->retry.has_last = false;
+	(void)cm_step(id, CM_GOT_REP);
 	cm_id_report(id, CM_EVENT_REP_RECEIVED, path, msg);
 }
 
 void cm_rep_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
 		     uint64_t now_ns)
 {
-	struct cm_id *id = cm_find_comm_id(cm, msg->remote_comm_id);
+	struct cm_id *id = cm_find_connection(cm, msg->remote_comm_id);
 	struct cm_msg rep = *msg;
 
-	if (id && id->is_xrc)
+	if (id && id->connection.is_xrc)
 		rep.u.rep.local_qpn = rep.u.rep.local_eecn;
-	if (id && cm_state_without_mra(id->state) == CM_STATE_REQ_SENT)
+	if (id && cm_has_step(id, CM_GOT_REP))
 		rep_taken(id, path, &rep, now_ns);
 	else if (cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id))
 		rep_again(id);
@@ -225,30 +230,25 @@ void cm_rtu_received(struct cm *cm, const struct cm_path *path, const struct cm_
 	struct cm_id *id = cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id);
 
 	if (!id) {
-		/* The other end takes for established what is over here. */
+		/* The other end has a connection that is over here. */
 		cm_rej_stateless(cm, path, msg, CM_REJ_INVALID_COMM_ID);
 		return;
 	}
-	if (id->reject_reason)
-		cm_last_send(id); /* the REJ, or the DREQ behind it, has not arrived */
-	if (cm_state_without_mra(id->state) == CM_STATE_REP_SENT)
+	if (id->connection.reject_reason)
+		cm_last_send(id); /* the REJ, or the DREQ after it, has not arrived */
+	if (cm_step(id, CM_GOT_RTU))
 		established(id, path, msg);
 }
 
 /* Prepares an MRA for what has been received. -EINVAL: there is nothing to promise. */
 static int mra_set(struct cm_id *id, const struct cm_msg *msg)
 {
+	const bool is_req = id->state == CM_STATE_REQ_RCVD;
 	struct cm_msg mra = *msg;
 
-	if (id->state == CM_STATE_REQ_RCVD) {
-		id->state = CM_STATE_MRA_REQ_SENT;
-		mra.u.mra.message_mraed = CM_ANSWERED_REQ;
-	} else if (id->state == CM_STATE_REP_RCVD) {
-		id->state = CM_STATE_MRA_REP_SENT;
-		mra.u.mra.message_mraed = CM_ANSWERED_REP;
-	} else {
+	if (!cm_step(id, CM_CALL_MRA))
 		return -EINVAL;
-	}
+	mra.u.mra.message_mraed = is_req ? CM_ANSWERED_REQ : CM_ANSWERED_REP;
 	cm_last_set(id, &mra);
 	return 0;
 }
@@ -272,19 +272,20 @@ int cm_defer_mra(struct cm_id *id, uint8_t service_timeout)
 void cm_mra_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
 		     uint64_t now_ns)
 {
-	struct cm_id *id = cm_find_comm_id(cm, msg->remote_comm_id);
+	struct cm_id *id = cm_find_connection(cm, msg->remote_comm_id);
 	const uint8_t answers = msg->u.mra.message_mraed;
 
-	if (id && id->state == CM_STATE_REQ_SENT && answers == CM_ANSWERED_REQ)
-		id->state = CM_STATE_MRA_REQ_RCVD;
-	else if (id && id->state == CM_STATE_REP_SENT && answers == CM_ANSWERED_REP &&
-		 id->remote.number == msg->local_comm_id)
-		id->state = CM_STATE_MRA_REP_RCVD;
-	else
+	if (!id || !cm_has_step(id, CM_GOT_MRA))
 		return;
-	/* The answer itself takes a packet lifetime, too. */
+	if (answers != (id->state == CM_STATE_REQ_SENT ? CM_ANSWERED_REQ : CM_ANSWERED_REP))
+		return;
+	/* Before the REP, nothing of the sender is known. */
+	if (answers == CM_ANSWERED_REP && id->connection.remote.number != msg->local_comm_id)
+		return;
+	(void)cm_step(id, CM_GOT_MRA);
+	/* The answer itself takes a packet lifetime. */
 	cm_timer_set(id, now_ns +
 				 cm_timeout_ns(msg->u.mra.service_timeout, CM_MAX_SERVICE_TIMEOUT) +
-				 cm_timeout_ns(id->ack_timeout, CM_MAX_TIMEOUT));
+				 cm_timeout_ns(id->connection.ack_timeout, CM_MAX_TIMEOUT));
 	cm_id_report(id, CM_EVENT_MRA_RECEIVED, path, msg);
 }

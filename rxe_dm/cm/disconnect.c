@@ -4,30 +4,29 @@
 #include <string.h>
 
 #include "net/wire/packet.h"
-#include "rxe_dm/cm/id.h"
+#include "rxe_dm/cm/disconnect.h"
+#include "rxe_dm/cm/retry.h"
+#include "rxe_dm/cm/state.h"
 
 static const struct cm_msg plain_dreq = { .attr = CM_DREQ };
 static const struct cm_msg plain_drep = { .attr = CM_DREP };
 
-/* As long as a packet of the connection may still travel (12.9.8.4): what the ACK timeout covers.
- */
-void cm_time_wait_enter(struct cm_id *id, uint64_t now_ns)
+/* A packet of the connection may still travel for as long as the ACK timeout covers (12.9.8.4). */
+void cm_time_wait_begin(struct cm_id *id, uint64_t now_ns)
 {
-	id->state = CM_STATE_TIME_WAIT;
-	cm_timer_set(id, now_ns + cm_timeout_ns(id->ack_timeout, CM_MAX_TIMEOUT));
+	cm_timer_set(id, now_ns + cm_timeout_ns(id->connection.ack_timeout, CM_MAX_TIMEOUT));
 }
 
 static void dreq_set(struct cm_id *id, const struct cm_msg *msg)
 {
-	id->state = CM_STATE_DREQ_SENT;
-	id->tid = (uint64_t)id->cm->tid_high << 32 | id->local_comm_id;
+	id->tid = cm_id_own_tid(id);
 	cm_last_set(id, msg);
-	id->last.u.dreq.remote_qpn = (uint32_t)id->remote_qp.number;
+	id->retry.last.u.dreq.remote_qpn = (uint32_t)id->connection.remote_qp.number;
 }
 
 int cm_send_dreq(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 {
-	if (id->state != CM_STATE_ESTABLISHED || !cm_msg_is_sendable(msg, CM_DREQ))
+	if (!cm_msg_is_sendable(msg, CM_DREQ) || !cm_step(id, CM_CALL_DREQ))
 		return -EINVAL;
 	dreq_set(id, msg);
 	cm_last_retry(id, now_ns);
@@ -43,17 +42,17 @@ void cm_end_stale(struct cm_id *old, uint64_t now_ns)
 
 int cm_send_drep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 {
-	if (id->state != CM_STATE_DREQ_RCVD || !cm_msg_is_sendable(msg, CM_DREP))
+	if (!cm_msg_is_sendable(msg, CM_DREP) || !cm_step(id, CM_CALL_DREP))
 		return -EINVAL;
 	cm_last_set(id, msg);
 	cm_last_send(id);
-	cm_time_wait_enter(id, now_ns);
+	cm_time_wait_begin(id, now_ns);
 	return 0;
 }
 
 static void dreq_again(struct cm_id *id, const struct cm_path *path, const struct cm_msg *dreq)
 {
-	if (id->has_last && id->last.attr == CM_DREP)
+	if (id->retry.has_last && id->retry.last.attr == CM_DREP)
 		cm_last_send(id);
 	else
 		cm_answer_stateless(id->cm, path, dreq, &plain_drep);
@@ -62,40 +61,37 @@ static void dreq_again(struct cm_id *id, const struct cm_path *path, const struc
 /* A DREQ that overtakes the REP: the end that sent both is gone when its REP arrives. */
 static void forget_end(struct cm *cm, const struct cm_msg *dreq)
 {
-	struct cm_id *id = cm_find_comm_id(cm, dreq->remote_comm_id);
+	struct cm_id *id = cm_find_connection(cm, dreq->remote_comm_id);
 
 	if (id && cm_state_without_mra(id->state) == CM_STATE_REQ_SENT)
-		id->refused_comm_id = dreq->local_comm_id;
+		id->connection.refused_comm_id = dreq->local_comm_id;
 }
 
 void cm_dreq_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
 		      uint64_t now_ns)
 {
 	struct cm_id *id = cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id);
-	enum cm_state state;
+	bool is_both;
 
 	if (!id) {
 		forget_end(cm, msg);
 		cm_answer_stateless(cm, path, msg, &plain_drep);
 		return;
 	}
-	if (id->local_qpn != msg->u.dreq.remote_qpn)
+	if (id->connection.local_qpn != msg->u.dreq.remote_qpn)
 		return;
 	if (id->state == CM_STATE_TIME_WAIT) {
 		dreq_again(id, path, msg);
 		return;
 	}
-	/* REP_SENT: the RTU may be lost, or late. REP_RCVD: too early an end, the DREQ comes
-	 * again. */
-	state = cm_state_without_mra(id->state);
-	if (state != CM_STATE_ESTABLISHED && state != CM_STATE_REP_SENT &&
-	    state != CM_STATE_DREQ_SENT)
+	is_both = id->state == CM_STATE_DREQ_SENT;
+	/* REP_RCVD: the program has not answered the REP. The DREQ comes again. */
+	if (!cm_step(id, CM_GOT_DREQ))
 		return;
 	cm_timer_stop(id);
-	id->state = CM_STATE_DREQ_RCVD;
 	id->tid = msg->tid;
 	/* Both ends disconnect at once: the other's DREQ is as good as a DREP (12.9.8.4). */
-	if (state == CM_STATE_DREQ_SENT)
+	if (is_both)
 		(void)cm_send_drep(id, &plain_drep, now_ns);
 	cm_id_report(id, CM_EVENT_DREQ_RECEIVED, path, msg);
 }
@@ -105,9 +101,9 @@ void cm_drep_received(struct cm *cm, const struct cm_path *path, const struct cm
 {
 	struct cm_id *id = cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id);
 
-	if (!id || (id->state != CM_STATE_DREQ_SENT && id->state != CM_STATE_DREQ_RCVD))
+	if (!id || !cm_step(id, CM_GOT_DREP))
 		return;
-	cm_time_wait_enter(id, now_ns);
+	cm_time_wait_begin(id, now_ns);
 	cm_id_report(id, CM_EVENT_DREP_RECEIVED, path, msg);
 }
 
@@ -137,21 +133,21 @@ static uint8_t refused(const struct cm_id *id)
 static void rej_emit(struct cm_id *id, const struct cm_msg *msg)
 {
 	cm_last_set(id, msg);
-	id->last.u.rej.message_rejected = refused(id);
+	id->retry.last.u.rej.message_rejected = refused(id);
 	if (id->state == CM_STATE_REQ_RCVD)
-		id->last.local_comm_id = 0;
+		id->retry.last.local_comm_id = 0;
 	cm_last_send(id);
-	id->reject_reason = msg->u.rej.reason;
+	id->connection.reject_reason = msg->u.rej.reason;
 }
 
 void cm_rej_timeout(struct cm_id *id)
 {
 	struct cm_msg msg = {
 		.attr = CM_REJ,
-		.u.rej = { .reason = CM_REJ_TIMEOUT, .ari_len = sizeof(id->local_ca_guid) },
+		.u.rej = { .reason = CM_REJ_TIMEOUT, .ari_len = sizeof(uint64_t) },
 	};
 
-	put_be64(msg.u.rej.ari, id->local_ca_guid);
+	put_be64(msg.u.rej.ari, id->connection.local_ca_guid);
 	rej_emit(id, &msg);
 }
 
@@ -168,34 +164,27 @@ void cm_rej_stateless(struct cm *cm, const struct cm_path *path, const struct cm
 
 int cm_send_rej(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 {
-	const enum cm_state state = cm_state_without_mra(id->state);
-	const bool is_active = state == CM_STATE_REQ_SENT || state == CM_STATE_REP_RCVD;
-
-	if ((!is_active && state != CM_STATE_REQ_RCVD && state != CM_STATE_REP_SENT) ||
-	    !cm_msg_is_sendable(msg, CM_REJ))
+	if (!cm_has_step(id, CM_CALL_REJ) || !cm_msg_is_sendable(msg, CM_REJ))
 		return -EINVAL;
 	rej_emit(id, msg);
-	if (is_active) {
-		cm_id_enter_idle(id);
-	} else if (state == CM_STATE_REQ_RCVD) {
+	(void)cm_step(id, CM_CALL_REJ);
+	if (id->state == CM_STATE_REJ_SENT) {
 		/* The REQ may come again; the queue pair that sent it is free for another. */
-		id->state = CM_STATE_REJ_SENT;
 		cm_table_drop_remote_qp(id);
-		cm_timer_set(id, now_ns + id->duplicates_ns);
-	} else {
-		/* The REP is withdrawn. The REJ may be lost, and the active end may have its
-		 * connection by then: a DREQ follows, which is retried. */
+		cm_timer_set(id, now_ns + id->connection.duplicates_ns);
+	} else if (id->state == CM_STATE_DREQ_SENT) {
 		dreq_set(id, &plain_dreq);
 		cm_last_await(id, now_ns);
 	}
 	return 0;
 }
 
-/* Which id a REJ means. An end that gave up waiting may not know our ID: it names itself. */
+/* The id that a REJ refuses; NULL: none. An end that gave up waiting may not know our ID: it names
+ * itself. */
 static struct cm_id *rejected(const struct cm *cm, const struct cm_msg *msg)
 {
 	const struct cm_rej *rej = &msg->u.rej;
-	struct cm_id *id = cm_find_comm_id(cm, msg->remote_comm_id);
+	struct cm_id *id = cm_find_connection(cm, msg->remote_comm_id);
 
 	if (rej->reason == CM_REJ_TIMEOUT && rej->ari_len == sizeof(uint64_t) && !id)
 		return cm_find_remote(cm, get_be64(rej->ari), msg->local_comm_id);
@@ -205,29 +194,15 @@ static struct cm_id *rejected(const struct cm *cm, const struct cm_msg *msg)
 	return cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id);
 }
 
-/* The state after a REJ, of an id that it ends. False: it ends nothing. */
-static bool end(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
-{
-	const enum cm_state state = cm_state_without_mra(id->state);
-
-	if (state == CM_STATE_REP_RCVD || state == CM_STATE_ESTABLISHED ||
-	    state == CM_STATE_DREQ_SENT)
-		cm_time_wait_enter(id, now_ns);
-	else if (state != CM_STATE_REQ_SENT && state != CM_STATE_REQ_RCVD &&
-		 state != CM_STATE_REP_SENT)
-		return false;
-	else if (msg->u.rej.reason == CM_REJ_STALE_CONNECTION)
-		cm_time_wait_enter(id, now_ns);
-	else
-		cm_id_enter_idle(id);
-	return true;
-}
-
 void cm_rej_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
 		     uint64_t now_ns)
 {
+	const bool is_stale = msg->u.rej.reason == CM_REJ_STALE_CONNECTION;
 	struct cm_id *id = rejected(cm, msg);
 
-	if (id && end(id, msg, now_ns))
-		cm_id_report(id, CM_EVENT_REJ_RECEIVED, path, msg);
+	if (!id || !cm_step(id, is_stale ? CM_GOT_STALE : CM_GOT_REJ))
+		return;
+	if (id->state == CM_STATE_TIME_WAIT)
+		cm_time_wait_begin(id, now_ns);
+	cm_id_report(id, CM_EVENT_REJ_RECEIVED, path, msg);
 }

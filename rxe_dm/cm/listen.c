@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "rxe_dm/cm/id.h"
+#include "rxe_dm/cm/listen.h"
+#include "rxe_dm/cm/state.h"
 
 static struct cm_service *find_service(const struct cm *cm, uint64_t service_id)
 {
@@ -31,7 +32,7 @@ static struct cm_service *add_service(struct cm *cm, uint64_t service_id)
 	return NULL;
 }
 
-static bool overlap(const struct cm_id *a, const struct cm_id *b)
+static bool overlap(const struct cm_listener *a, const struct cm_listener *b)
 {
 	return (!a->has_addr || !b->has_addr || gid_equal(&a->addr, &b->addr)) &&
 	       (a->device == CM_ANY_DEVICE || b->device == CM_ANY_DEVICE || a->device == b->device);
@@ -41,8 +42,8 @@ static bool is_in_use(const struct cm_service *service, const struct cm_id *id)
 {
 	const struct cm_id *other;
 
-	DL_FOREACH2(service->listeners, other, next_listener)
-	if (overlap(id, other))
+	DL_FOREACH2(service->listeners, other, listener.next)
+	if (overlap(&id->listener, &other->listener))
 		return true;
 	return false;
 }
@@ -51,13 +52,14 @@ int cm_listen(struct cm_id *id, uint64_t service_id, const struct gid *addr, uin
 {
 	struct cm_service *service;
 
-	if (id->state != CM_STATE_IDLE)
+	if (!cm_has_step(id, CM_CALL_LISTEN))
 		return -EINVAL;
+	cm_id_set_kind(id, CM_KIND_LISTENER);
 	id->service_id = service_id;
-	id->device = device;
-	id->has_addr = addr != NULL;
+	id->listener.device = device;
+	id->listener.has_addr = addr != NULL;
 	if (addr)
-		id->addr = *addr;
+		id->listener.addr = *addr;
 	service = find_service(id->cm, service_id);
 	if (service && is_in_use(service, id))
 		return -EADDRINUSE;
@@ -65,8 +67,8 @@ int cm_listen(struct cm_id *id, uint64_t service_id, const struct gid *addr, uin
 		service = add_service(id->cm, service_id);
 	if (!service)
 		return -ENOMEM;
-	DL_APPEND2(service->listeners, id, prev_listener, next_listener);
-	id->state = CM_STATE_LISTEN;
+	DL_APPEND2(service->listeners, id, listener.prev, listener.next);
+	(void)cm_step(id, CM_CALL_LISTEN);
 	return 0;
 }
 
@@ -78,9 +80,9 @@ struct cm_id *cm_listen_find(const struct cm *cm, uint64_t service_id, const str
 
 	if (!service)
 		return NULL;
-	DL_FOREACH2(service->listeners, id, next_listener)
-	if ((!id->has_addr || gid_equal(&id->addr, &path->src)) &&
-	    (id->device == CM_ANY_DEVICE || id->device == path->device))
+	DL_FOREACH2(service->listeners, id, listener.next)
+	if ((!id->listener.has_addr || gid_equal(&id->listener.addr, &path->src)) &&
+	    (id->listener.device == CM_ANY_DEVICE || id->listener.device == path->device))
 		return id;
 	return NULL;
 }
@@ -90,8 +92,8 @@ void cm_listen_end(struct cm_id *id)
 	struct cm_service *service = find_service(id->cm, id->service_id);
 
 	assert(service);
-	DL_DELETE2(service->listeners, id, prev_listener, next_listener);
-	id->state = CM_STATE_IDLE;
+	DL_DELETE2(service->listeners, id, listener.prev, listener.next);
+	(void)cm_step(id, CM_CALL_END);
 	if (service->listeners)
 		return;
 	HASH_DELETE(hh, id->cm->services, service);

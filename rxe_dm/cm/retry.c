@@ -1,44 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages on their way out, and their retries. Each id has at most one timer. */
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "emu/container_of.h"
-#include "rxe_dm/cm/id.h"
-
-#define FIRST_TIMERS 64u
-
-bool cm_timer_reserve(struct cm *cm)
-{
-	const uint32_t max = cm->max_timers ? 2 * cm->max_timers : FIRST_TIMERS;
-	struct heap_entry **timers;
-
-	if (cm->num_ids < cm->max_timers)
-		return true;
-	timers = realloc(cm->timers.entries, max * sizeof(struct heap_entry *));
-	if (!timers)
-		return false;
-	cm->timers.entries = timers;
-	cm->max_timers = max;
-	return true;
-}
-
-void cm_timer_set(struct cm_id *id, uint64_t deadline_ns)
-{
-	assert(id->cm->num_ids <= id->cm->max_timers);
-	heap_set(&id->cm->timers, &id->timer, deadline_ns);
-}
-
-void cm_timer_stop(struct cm_id *id)
-{
-	heap_set(&id->cm->timers, &id->timer, UINT64_MAX);
-}
-
-struct cm_id *cm_timer_first(const struct cm *cm)
-{
-	return cm->timers.count ? container_of(cm->timers.entries[0], struct cm_id, timer) : NULL;
-}
+/* Messages on their way out, and their retries. */
+#include "rxe_dm/cm/retry.h"
 
 uint64_t cm_timeout_ns(uint8_t code, uint8_t max_code)
 {
@@ -66,23 +28,23 @@ bool cm_msg_is_sendable(const struct cm_msg *msg, enum cm_attr attr)
 
 void cm_last_set(struct cm_id *id, const struct cm_msg *msg)
 {
-	id->last = *msg;
-	id->has_last = true;
-	id->last.tid = id->tid;
-	id->last.local_comm_id = id->local_comm_id;
-	id->last.remote_comm_id = id->in_remote ? (uint32_t)id->remote.number : 0;
+	id->retry.last = *msg;
+	id->retry.has_last = true;
+	id->retry.last.tid = id->tid;
+	id->retry.last.local_comm_id = id->local_comm_id;
+	id->retry.last.remote_comm_id = cm_id_remote_comm_id(id);
 }
 
 void cm_last_send(struct cm_id *id)
 {
-	if (id->has_last)
-		msg_send(id->cm, &id->path, &id->last);
+	if (id->retry.has_last)
+		msg_send(id->cm, &id->path, &id->retry.last);
 }
 
 void cm_last_await(struct cm_id *id, uint64_t now_ns)
 {
-	id->retries_left = id->max_retries;
-	cm_timer_set(id, now_ns + id->timeout_ns);
+	id->retry.left = id->retry.max;
+	cm_timer_set(id, now_ns + id->retry.timeout_ns);
 }
 
 void cm_last_retry(struct cm_id *id, uint64_t now_ns)
@@ -93,11 +55,11 @@ void cm_last_retry(struct cm_id *id, uint64_t now_ns)
 
 bool cm_last_retry_again(struct cm_id *id, uint64_t now_ns)
 {
-	if (id->retries_left == 0)
+	if (id->retry.left == 0)
 		return false;
-	id->retries_left--;
+	id->retry.left--;
 	cm_last_send(id);
-	cm_timer_set(id, now_ns + id->timeout_ns);
+	cm_timer_set(id, now_ns + id->retry.timeout_ns);
 	return true;
 }
 

@@ -2,7 +2,10 @@
 /* SIDR: resolves a service ID to a queue pair for datagrams (12.11). */
 #include <errno.h>
 
-#include "rxe_dm/cm/id.h"
+#include "rxe_dm/cm/listen.h"
+#include "rxe_dm/cm/retry.h"
+#include "rxe_dm/cm/sidr.h"
+#include "rxe_dm/cm/state.h"
 
 /* A SIDR_REQ does not say when it comes again: two of the retries that Linux makes, of 4.3 s. */
 #define DUPLICATES_NS 8600000000ull
@@ -10,31 +13,32 @@
 int cm_send_sidr_req(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg,
 		     uint64_t timeout_ns, uint8_t max_retries, uint64_t now_ns)
 {
-	if (id->state != CM_STATE_IDLE || !cm_msg_is_sendable(msg, CM_SIDR_REQ))
+	if (!cm_has_step(id, CM_CALL_SIDR_REQ) || !cm_msg_is_sendable(msg, CM_SIDR_REQ))
 		return -EINVAL;
+	cm_id_set_kind(id, CM_KIND_RESOLUTION);
 	if (!cm_table_add_comm_id(id))
 		return -ENOMEM;
 	id->path = *path;
 	id->service_id = msg->u.sidr_req.service_id;
-	id->tid = (uint64_t)id->cm->tid_high << 32 | id->local_comm_id;
-	id->timeout_ns = timeout_ns;
-	id->max_retries = max_retries;
-	id->state = CM_STATE_SIDR_REQ_SENT;
+	id->tid = cm_id_own_tid(id);
+	id->retry.timeout_ns = timeout_ns;
+	id->retry.max = max_retries;
+	(void)cm_step(id, CM_CALL_SIDR_REQ);
 	cm_last_set(id, msg);
-	id->last.u.sidr_req.request_id = id->local_comm_id;
+	id->retry.last.u.sidr_req.request_id = id->local_comm_id;
 	cm_last_retry(id, now_ns);
 	return 0;
 }
 
 int cm_send_sidr_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 {
-	if (id->state != CM_STATE_SIDR_REQ_RCVD || !cm_msg_is_sendable(msg, CM_SIDR_REP))
+	if (!cm_has_step(id, CM_CALL_SIDR_REP) || !cm_msg_is_sendable(msg, CM_SIDR_REP))
 		return -EINVAL;
 	cm_last_set(id, msg);
-	id->last.u.sidr_rep.request_id = (uint32_t)id->request.request_id;
-	id->last.u.sidr_rep.service_id = id->service_id;
+	id->retry.last.u.sidr_rep.request_id = (uint32_t)id->resolution.request.request_id;
+	id->retry.last.u.sidr_rep.service_id = id->service_id;
 	cm_last_send(id);
-	id->state = CM_STATE_SIDR_REP_SENT;
+	(void)cm_step(id, CM_CALL_SIDR_REP);
 	cm_timer_set(id, now_ns + DUPLICATES_NS);
 	return 0;
 }
@@ -59,13 +63,14 @@ static struct cm_id *passive_end(struct cm *cm, const struct cm_path *path,
 
 	if (!id)
 		return NULL;
+	cm_id_set_kind(id, CM_KIND_RESOLUTION);
 	id->path = *path;
 	id->service_id = msg->u.sidr_req.service_id;
 	id->tid = msg->tid;
-	id->state = CM_STATE_SIDR_REQ_RCVD;
+	(void)cm_step(id, CM_GOT_SIDR_REQ);
 	if (cm_table_add_request(id, &path->dst, msg->u.sidr_req.request_id))
 		return id;
-	cm_id_forget(id);
+	cm_id_free(id);
 	return NULL;
 }
 
@@ -92,10 +97,8 @@ void cm_sidr_req_received(struct cm *cm, const struct cm_path *path, const struc
 
 void cm_sidr_rep_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)
 {
-	struct cm_id *id = cm_find_comm_id(cm, msg->u.sidr_rep.request_id);
+	struct cm_id *id = cm_find_resolution(cm, msg->u.sidr_rep.request_id);
 
-	if (!id || id->state != CM_STATE_SIDR_REQ_SENT)
-		return;
-	cm_id_enter_idle(id);
-	cm_id_report(id, CM_EVENT_SIDR_REP_RECEIVED, path, msg);
+	if (id && cm_step(id, CM_GOT_SIDR_REP))
+		cm_id_report(id, CM_EVENT_SIDR_REP_RECEIVED, path, msg);
 }

@@ -93,7 +93,7 @@ void cma_ids_expire(struct cma_ids *ids, uint64_t now_ns);
 
 int cma_id_create(struct cma_ids *ids, uint32_t port_space, uint32_t qp_type,
 		  const struct cma_id_user *user, struct cma_id **ret);
-/* Tells the other side: REJ or DREQ, by the state. */
+/* Sends a REJ or a DREQ, by the state. */
 void cma_id_destroy(struct cma_id *id, uint64_t now_ns);
 struct cma_id *cma_id_find(const struct cma_ids *ids, uint32_t handle); /* NULL: none */
 /* The id after this one, in the order of their creation; NULL: the first, or the end. */

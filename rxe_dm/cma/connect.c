@@ -12,7 +12,7 @@
 #define SIDR_TIMEOUT_NS	     4096000000ull
 #define FAILOVER_UNSUPPORTED 1 /* 12.7.19: the alternate path is not used */
 
-/* Behind the private data that the message has. False: more than the message holds. */
+/* Appends to the private data that the message has. False: more than the message holds. */
 static bool put_private(struct cm_msg *msg, const struct ctl_cm_conn *conn)
 {
 	if (conn->private_len > cm_private_max(msg->attr) - msg->private_len)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Events of cm.h become events of ids. An id hears of its connection only in the states in which
- * Linux reports it: DISCONNECTED once, TIMEWAIT_EXIT behind it. Of a connection request, the
- * endpoints choose the listener, which gets a new id and the event CONNECT_REQUEST. */
+/* Events of exchanges (rxe_dm/cm) become events of ids. An id gets an event of its connection only
+ * in the states in which Linux reports it: DISCONNECTED once, then TIMEWAIT_EXIT. The endpoints in
+ * a connection request choose the listener, which gets a new id and the event CONNECT_REQUEST. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define PKEY_BASE 0x7fffu
 
-/* The private data of a message from an offset on, of a REQ behind the endpoints. */
+/* The private data of a message from an offset on; in a REQ, the endpoints come first. */
 static void take_private(struct ctl_cm_conn *conn, const struct cm_msg *msg, uint8_t offset)
 {
 	conn->private_len = (uint8_t)(msg->private_len - offset);

@@ -126,7 +126,7 @@ static int check_route(const struct cma_id *id, const struct endpoint *dst)
 	return ids->ops->route(ids->host, &dst->address, dst->scope_id, &src);
 }
 
-/* Packets from a loopback address do not leave the host. Groups have members there, too. */
+/* Packets from a loopback address do not leave the host. Groups also have members there. */
 static bool reaches(const struct cma_ids *ids, const struct cma_device *device,
 		    const struct gid *dst)
 {
