@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <utlist.h>
 
+#include "emu/deadline.h"
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/queue.h"
@@ -244,7 +245,7 @@ bool rxe_moderation_holds(struct rxe_engine *engine, struct rxe_cq *cq)
 
 uint64_t rxe_moderation_deadline(const struct rxe_engine *engine)
 {
-	uint64_t least_ns = UINT64_MAX;
+	uint64_t least_ns = RXE_NEVER;
 	const struct rxe_cq *cq;
 
 	for (cq = engine->held; cq; cq = cq->next_held)

@@ -224,7 +224,7 @@ static inline void rxe_comp_cntr_add(const struct rxe_comp_cntrs *cntrs, enum rx
 void rxe_cq_moderate(struct rxe_cq *cq, uint16_t count, uint16_t period_us);
 /* A completion is visible for which the armed CQ would have its event. True: the event is held. */
 bool rxe_moderation_holds(struct rxe_engine *engine, struct rxe_cq *cq);
-/* When the first held event is due; UINT64_MAX: none is held. */
+/* When the first held event is due; RXE_NEVER: none is held. */
 uint64_t rxe_moderation_deadline(const struct rxe_engine *engine);
 void rxe_moderation_expire(struct rxe_engine *engine);
 

@@ -9,6 +9,7 @@
 #include "emu/complete.h"
 #include "emu/container_of.h"
 #include "emu/cq.h"
+#include "emu/deadline.h"
 #include "emu/emit.h"
 #include "emu/host.h"
 #include "emu/qp.h"
@@ -233,7 +234,7 @@ void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 	while (turns-- > 0 && heap_first_ns(&engine->timers) <= now_ns) {
 		struct rxe_qp *qp = container_of(engine->timer[0], struct rxe_qp, timer);
 
-		rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+		rxe_qp_set_deadline(engine, qp, RXE_NEVER);
 		/* UC and UD QPs only wait for credits or deferred memory, and stay on the ready
 		 * list. */
 		if (rxe_qp_is_reliable(qp))

@@ -169,7 +169,7 @@ void rxe_engine_raw_input(struct rxe_engine *engine, uint8_t *p, uint32_t len, b
 bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns);
 /* Whether output and settle have nothing to do. */
 bool rxe_engine_is_settled(const struct rxe_engine *engine);
-/* When rxe_engine_expire() is due; UINT64_MAX: never. */
+/* When rxe_engine_expire() is due; RXE_NEVER: never. */
 uint64_t rxe_engine_deadline(const struct rxe_engine *engine);
 void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns);
 /* Publishes completions, notifies armed CQs, then reports events of QPs and CQs. Called after the

@@ -61,13 +61,13 @@ void heap_set(struct heap *heap, struct heap_entry *entry, uint64_t deadline_ns)
 {
 	const uint64_t was = entry->deadline_ns;
 
-	assert((entry->index == HEAP_NOWHERE) == (was == UINT64_MAX));
+	assert((entry->index == HEAP_NOWHERE) == (was == RXE_NEVER));
 	if (deadline_ns == was)
 		return;
 	entry->deadline_ns = deadline_ns;
 	if (entry->index == HEAP_NOWHERE)
 		sift_up(heap, heap->count++, entry);
-	else if (deadline_ns == UINT64_MAX)
+	else if (deadline_ns == RXE_NEVER)
 		take_out(heap, entry);
 	else if (deadline_ns < was)
 		sift_up(heap, entry->index, entry);

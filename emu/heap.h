@@ -8,10 +8,12 @@
 
 #include <stdint.h>
 
+#include "emu/deadline.h"
+
 #define HEAP_NOWHERE UINT32_MAX
 
 struct heap_entry {
-	uint64_t deadline_ns; /* UINT64_MAX: none */
+	uint64_t deadline_ns; /* RXE_NEVER: none */
 	uint32_t index;	      /* in the heap; without a deadline HEAP_NOWHERE */
 };
 
@@ -22,16 +24,16 @@ struct heap {
 
 static inline void heap_entry_init(struct heap_entry *entry)
 {
-	*entry = (struct heap_entry){ UINT64_MAX, HEAP_NOWHERE };
+	*entry = (struct heap_entry){ RXE_NEVER, HEAP_NOWHERE };
 }
 
-/* UINT64_MAX takes the entry out of the heap. */
+/* RXE_NEVER takes the entry out of the heap. */
 void heap_set(struct heap *heap, struct heap_entry *entry, uint64_t deadline_ns);
 
-/* The earliest deadline, or UINT64_MAX. */
+/* The earliest deadline, or RXE_NEVER. */
 static inline uint64_t heap_first_ns(const struct heap *heap)
 {
-	return heap->count > 0 ? heap->entries[0]->deadline_ns : UINT64_MAX;
+	return heap->count > 0 ? heap->entries[0]->deadline_ns : RXE_NEVER;
 }
 
 #endif

@@ -41,7 +41,7 @@ bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pac
 		return true;
 	}
 	qp->stalled_since_ns = 0;
-	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+	rxe_qp_set_deadline(engine, qp, RXE_NEVER);
 	return true;
 }
 
@@ -73,7 +73,11 @@ static uint64_t time_of(const struct rxe_rate *rate, uint32_t bytes)
 void rxe_rate_set(struct rxe_rate *rate, uint32_t kbps, uint32_t burst_bytes, uint32_t packet_bytes,
 		  uint64_t now_ns)
 {
-	*rate = (struct rxe_rate){ .kbps = kbps, .taken_until_ns = now_ns };
+	*rate = (struct rxe_rate){
+		.kbps = kbps,
+		.taken_until_ns = now_ns,
+		.resume_ns = RXE_NEVER,
+	};
 	if (kbps == 0)
 		return;
 	rate->burst_ns = RXE_RATE_BURST_NS;
@@ -92,7 +96,7 @@ static uint64_t taken_behind(const struct rxe_rate *rate, uint32_t bytes, uint64
 
 bool rxe_rate_may_send(struct rxe_rate *rate, uint64_t now_ns)
 {
-	rate->resume_ns = 0;
+	rate->resume_ns = RXE_NEVER;
 	if (rate->kbps == 0 || rate->taken_until_ns <= now_ns + rate->burst_ns)
 		return true;
 	rate->resume_ns = rate->taken_until_ns - rate->burst_ns;

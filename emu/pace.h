@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/deadline.h"
 #include "net/wire/gid.h"
 
 struct rxe_engine;
@@ -63,7 +64,7 @@ struct rxe_rate {
 	uint64_t burst_ns;
 	/* What was sent is covered until this time. */
 	uint64_t taken_until_ns;
-	/* The send queue waits until this time; 0: not for its rate. */
+	/* The send queue waits until this time; RXE_NEVER: not for its rate. */
 	uint64_t resume_ns;
 };
 

@@ -44,6 +44,7 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 			      : init->max_recv_wr,
 		      rxe_recv_stride(init->max_recv_sge));
 	heap_entry_init(&qp->timer);
+	rxe_rate_set(&qp->rate, 0, 0, 0, 0);
 	qp->owner = init->owner;
 	rc_reset(engine, qp);
 
@@ -63,7 +64,7 @@ static void leave_ready(struct rxe_engine *engine, struct rxe_qp *qp)
 void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	assert(engine->qp[qp->qpn % RXE_MAX_QP] == qp && engine->num_qp > 0);
-	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+	rxe_qp_set_deadline(engine, qp, RXE_NEVER);
 	rxe_time_wait_note(engine, qp);
 	rc_reset(engine, qp);
 	leave_ready(engine, qp);
@@ -97,7 +98,7 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 	if (head_status != RXE_WC_SUCCESS)
 		rxe_report_failed(engine, qp, RXE_FAILED_SEND, head_status);
 	qp->state = RXE_QPS_ERR;
-	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+	rxe_qp_set_deadline(engine, qp, RXE_NEVER);
 	rc_became_err(engine, qp);
 	if (head_status != RXE_WC_SUCCESS && rxe_ring_used(&qp->sq) > 0)
 		rxe_complete_send(engine, qp, head_status);
@@ -119,8 +120,8 @@ void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 
 void rxe_qp_flush_delayed_ack(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	if (!rxe_qp_is_reliable(qp) || !qp->rc.reply.ack_delay_until_ns)
+	if (!rxe_qp_is_reliable(qp) || qp->rc.reply.ack_delay_until_ns == RXE_NEVER)
 		return;
-	qp->rc.reply.ack_delay_until_ns = 0;
+	qp->rc.reply.ack_delay_until_ns = RXE_NEVER;
 	rxe_qp_set_ready(engine, qp);
 }

@@ -191,7 +191,7 @@ struct rxe_qp {
 	const struct rxe_rss *rss;
 	bool strips_tag;
 
-	/* When rxe_engine_expire() calls the transport; UINT64_MAX: never. */
+	/* When rxe_engine_expire() calls the transport; RXE_NEVER: never. */
 	struct heap_entry timer;
 	/* UC, UD: without credits since this time; 0: not waiting. */
 	uint64_t stalled_since_ns;

@@ -357,8 +357,8 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->comm_est = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	memset(&qp->migration, 0, sizeof(qp->migration));
-	qp->rate = (struct rxe_rate){ 0 };
-	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+	rxe_rate_set(&qp->rate, 0, 0, 0, 0);
+	rxe_qp_set_deadline(engine, qp, RXE_NEVER);
 	rc_reset(engine, qp);
 	uc_reset(qp);
 }

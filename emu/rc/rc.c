@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "emu/engine.h"
+#include "emu/min.h"
 #include "emu/qp.h"
 #include "emu/rc/requester.h"
 #include "emu/rc/time_wait.h"
@@ -71,15 +72,11 @@ static bool responds(const struct rxe_qp *qp)
  * setting it for each packet. */
 static void set_timer(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	uint64_t next = rc_retry_next_ns(&qp->rc.retry);
-	uint64_t reply = rc_reply_next_ns(&qp->rc.reply);
+	uint64_t next = min_u64(rc_retry_next_ns(&qp->rc.retry), rc_reply_next_ns(&qp->rc.reply));
 
 	if (!responds(qp))
 		return;
-	if (reply < next)
-		next = reply;
-	if (qp->rate.resume_ns && qp->rate.resume_ns < next)
-		next = qp->rate.resume_ns;
+	next = min_u64(next, qp->rate.resume_ns);
 	if (next < qp->timer.deadline_ns)
 		rxe_qp_set_deadline(engine, qp, next);
 }
@@ -132,7 +129,7 @@ void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	if (!responds(qp))
 		return;
-	qp->rate.resume_ns = 0;
+	qp->rate.resume_ns = RXE_NEVER;
 	if (requests(qp))
 		rc_requester_expired(engine, qp);
 	if (responds(qp))

@@ -574,7 +574,7 @@ bool rc_requester_may_send(struct rxe_qp *qp, uint64_t now_ns)
 enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				       struct wire_train *train)
 {
-	qp->rate.resume_ns = 0;
+	qp->rate.resume_ns = RXE_NEVER;
 	if (qp->rc.req.cur != qp->sq.tail && rc_requester_gathers(qp))
 		return OUTPUT_IDLE;
 	while (rc_requester_may_send(qp, engine->now_ns)) {

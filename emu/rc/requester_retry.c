@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "emu/host.h"
+#include "emu/min.h"
 #include "emu/qp.h"
 #include "net/wire/packet.h"
 
@@ -20,7 +21,7 @@
 
 uint64_t rc_timeout_ns(uint8_t code)
 {
-	return code ? 4096ull << code : UINT64_MAX;
+	return code ? 4096ull << code : RXE_NEVER;
 }
 
 /* Powers of two, and between two of them one and a half times the lower. */
@@ -35,7 +36,12 @@ uint64_t rc_rnr_timer_ns(uint8_t code)
 
 void rc_retry_reset(struct rc_retry *retry)
 {
-	*retry = (struct rc_retry){ .deadline_ns = UINT64_MAX, .probe_ns = UINT64_MAX };
+	*retry = (struct rc_retry){
+		.deadline_ns = RXE_NEVER,
+		.probe_ns = RXE_NEVER,
+		.rnr_until_ns = RXE_NEVER,
+		.deferred_until_ns = RXE_NEVER,
+	};
 }
 
 void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns)
@@ -54,8 +60,8 @@ void rc_retry_update_probe_timeout(struct rc_retry *retry, const struct rc_rtt *
 
 static void stop_timer(struct rc_retry *retry)
 {
-	retry->deadline_ns = UINT64_MAX;
-	retry->probe_ns = UINT64_MAX;
+	retry->deadline_ns = RXE_NEVER;
+	retry->probe_ns = RXE_NEVER;
 }
 
 void rc_retry_restart(struct rc_retry *retry)
@@ -73,7 +79,7 @@ static void plan_probe(struct rc_retry *retry, const struct rxe_qp_attr *attr, u
 	if (wait_ns && wait_ns <= rc_timeout_ns(attr->timeout) / 2)
 		retry->probe_ns = now_ns + wait_ns;
 	else
-		retry->probe_ns = UINT64_MAX;
+		retry->probe_ns = RXE_NEVER;
 	retry->probe_wait_ns = 2 * wait_ns;
 }
 
@@ -81,14 +87,14 @@ static void start_timer(struct rc_retry *retry, const struct rxe_qp_attr *attr, 
 {
 	const uint64_t timeout_ns = rc_timeout_ns(attr->timeout);
 
-	retry->deadline_ns = attr->timeout ? now_ns + timeout_ns : UINT64_MAX;
+	retry->deadline_ns = attr->timeout ? now_ns + timeout_ns : RXE_NEVER;
 	retry->probe_wait_ns = retry->probe_after_ns;
 	plan_probe(retry, attr, now_ns);
 }
 
 void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
 {
-	if (retry->deadline_ns == UINT64_MAX)
+	if (retry->deadline_ns == RXE_NEVER)
 		start_timer(retry, attr, now_ns);
 }
 
@@ -103,7 +109,7 @@ void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 	retry->retries = 0;
 	retry->rnr_retries = 0;
 	retry->rewound = false;
-	retry->rnr_until_ns = 0;
+	retry->rnr_until_ns = RXE_NEVER;
 	retry->copies = outstanding ? 1 : 0;
 	retry->old_copies = 0;
 	retry->one_by_one = false;
@@ -128,9 +134,9 @@ static enum rc_retry_action spend(struct rc_retry *retry, const struct rxe_qp_at
 static void end_expired_waits(struct rc_retry *retry, uint64_t now_ns)
 {
 	if (now_ns >= retry->rnr_until_ns)
-		retry->rnr_until_ns = 0;
+		retry->rnr_until_ns = RXE_NEVER;
 	if (now_ns >= retry->deferred_until_ns)
-		retry->deferred_until_ns = 0;
+		retry->deferred_until_ns = RXE_NEVER;
 }
 
 enum rc_retry_action rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
@@ -187,7 +193,7 @@ enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_q
 		retry->copies--;
 	if (is_of_old_copy)
 		retry->old_copies--;
-	if (retry->rnr_until_ns)
+	if (retry->rnr_until_ns != RXE_NEVER)
 		return RC_RETRY_WAIT;
 	if (!is_of_old_copy) {
 		if (!spend_rnr(retry, attr))
@@ -203,7 +209,7 @@ enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_q
 void rc_retry_send_deferred(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
 {
 	retry->deferred_until_ns = now_ns + RXE_DEFER_NS;
-	if (retry->deadline_ns != UINT64_MAX)
+	if (retry->deadline_ns != RXE_NEVER)
 		start_timer(retry, attr, retry->deferred_until_ns);
 }
 
@@ -218,18 +224,13 @@ void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t n
 bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns)
 {
 	end_expired_waits(retry, now_ns);
-	return !retry->rnr_until_ns && !retry->deferred_until_ns;
+	return retry->rnr_until_ns == RXE_NEVER && retry->deferred_until_ns == RXE_NEVER;
 }
 
 uint64_t rc_retry_next_ns(const struct rc_retry *retry)
 {
-	uint64_t next = retry->deadline_ns < retry->probe_ns ? retry->deadline_ns : retry->probe_ns;
-
-	if (retry->rnr_until_ns && retry->rnr_until_ns < next)
-		next = retry->rnr_until_ns;
-	if (retry->deferred_until_ns && retry->deferred_until_ns < next)
-		next = retry->deferred_until_ns;
-	return next;
+	return min_u64(min_u64(retry->deadline_ns, retry->probe_ns),
+		       min_u64(retry->rnr_until_ns, retry->deferred_until_ns));
 }
 
 /* Smoothed round-trip time and mean deviation with the gains of RFC 6298: 1/8 and 1/4. */

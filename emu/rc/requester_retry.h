@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/deadline.h"
+
 struct rc_rtt;
 struct rxe_qp_attr;
 
@@ -22,11 +24,11 @@ enum rc_retry_action {
 };
 
 struct rc_retry {
-	/* Expiry of the local ACK timer; UINT64_MAX while it is stopped. */
+	/* Expiry of the local ACK timer; RXE_NEVER while it is stopped. */
 	uint64_t deadline_ns;
 	/* A probe is sent well before the ACK timer expires, and again after twice the time. A
 	 * lost ACK or NAK then costs less than a timeout, and no retry. */
-	/* Time of the next probe; UINT64_MAX: none. */
+	/* Time of the next probe; RXE_NEVER: none. */
 	uint64_t probe_ns;
 	uint64_t probe_after_ns; /* time without progress before a probe; 0: never */
 	uint64_t probe_wait_ns;	 /* interval to the next probe */
@@ -34,12 +36,12 @@ struct rc_retry {
 	uint64_t probe_max_ns;
 	/* Packets were lost recently: probes are sent earlier until this time. */
 	uint64_t lossy_until_ns;
-	/* RNR back-off ends at this time; 0: none. */
+	/* RNR back-off ends at this time; RXE_NEVER: none. */
 	uint64_t rnr_until_ns;
 	/* The peer was not ready, and no progress came since: packets go one by one, each with
 	 * AckReq. The peer drops those that follow a request that it is not ready for. */
 	bool one_by_one;
-	/* Local memory is not ready: it is tried again at this time; 0: it is ready. */
+	/* Local memory is not ready: it is tried again at this time; RXE_NEVER: it is ready. */
 	uint64_t deferred_until_ns;
 	/* While rewound: PSN of the response that showed an earlier one to be missing. */
 	uint32_t trigger_psn;
@@ -53,7 +55,7 @@ struct rc_retry {
 	uint32_t old_copies;
 };
 
-/* 4.096 us * 2^code; UINT64_MAX for code 0: no timeout (IBTA 9.7.6.1.3). */
+/* 4.096 us * 2^code; RXE_NEVER for code 0: no timeout (IBTA 9.7.6.1.3). */
 uint64_t rc_timeout_ns(uint8_t code);
 /* IBTA table 45: 10 us * {1, 2, 3, 4, 6, 8, 12, ...} for codes 1 to 31; code 0 is the longest. */
 uint64_t rc_rnr_timer_ns(uint8_t code);
@@ -102,7 +104,7 @@ static inline bool rc_retry_is_one_by_one(const struct rc_retry *retry)
 {
 	return retry->one_by_one;
 }
-/* The time of the next event of this module; UINT64_MAX: none. */
+/* The time of the next event of this module; RXE_NEVER: none. */
 uint64_t rc_retry_next_ns(const struct rc_retry *retry);
 
 /* Round-trip time, measured as in RFC 6298: one packet at a time, never one that was resent. */

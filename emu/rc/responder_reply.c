@@ -35,6 +35,8 @@ void rc_reply_reset(struct rc_reply *reply)
 {
 	memset(reply, 0, offsetof(struct rc_reply, answer));
 	reply->threshold = PIGGYBACKS_INITIAL;
+	reply->resume_ns = RXE_NEVER;
+	reply->ack_delay_until_ns = RXE_NEVER;
 }
 
 static struct rc_answer *at(struct rc_reply *reply, uint32_t index)
@@ -94,7 +96,7 @@ bool rc_reply_is_flushing(const struct rc_reply *reply)
 
 void rc_reply_ack(struct rc_reply *reply)
 {
-	reply->ack_delay_until_ns = 0;
+	reply->ack_delay_until_ns = RXE_NEVER;
 	if (reply->pending == RC_PENDING_NONE)
 		reply->pending = RC_PENDING_ACK;
 }
@@ -273,9 +275,9 @@ static enum send_result send_answer(struct rxe_engine *engine, struct rxe_qp *qp
 /* A READ longer than one of ours pauses between bursts. */
 static bool is_paused(struct rc_reply *reply, uint64_t now_ns)
 {
-	if (now_ns < reply->resume_ns)
+	if (reply->resume_ns != RXE_NEVER && now_ns < reply->resume_ns)
 		return true;
-	reply->resume_ns = 0;
+	reply->resume_ns = RXE_NEVER;
 	if (reply->burst < RC_READ_BURST)
 		return false;
 	reply->burst = 0;
@@ -413,7 +415,7 @@ static bool send_ack(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_t
 		return false;
 	reply->pending = RC_PENDING_NONE;
 	reply->is_overdue = false;
-	reply->ack_delay_until_ns = 0;
+	reply->ack_delay_until_ns = RXE_NEVER;
 	all_acknowledged(engine, qp);
 	return true;
 }
@@ -452,13 +454,18 @@ static void count_piggyback(struct rc_reply *reply, uint32_t requests, bool acks
 	if (requests > 0 && (acks || now_ns - reply->last_ack_ns < reply->ack_delay_ns)) {
 		if (reply->piggybacks < PIGGYBACKS_MAX)
 			reply->piggybacks++;
-		if (acks && reply->ack_delay_until_ns)
+		if (acks && reply->ack_delay_until_ns != RXE_NEVER)
 			lower_threshold(reply);
-	} else if (acks && reply->ack_delay_until_ns) {
+	} else if (acks && reply->ack_delay_until_ns != RXE_NEVER) {
 		raise_threshold(reply, 2); /* delayed in vain */
 	}
 	if (acks)
 		reply->last_ack_ns = now_ns;
+}
+
+static bool delays_ack(const struct rc_reply *reply, uint64_t now_ns)
+{
+	return reply->ack_delay_until_ns != RXE_NEVER && now_ns < reply->ack_delay_until_ns;
 }
 
 enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -466,7 +473,7 @@ enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp 
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	bool acks = rc_reply_ack_may_piggyback(reply, train) &&
-		    (requests > 0 || engine->now_ns >= reply->ack_delay_until_ns);
+		    (requests > 0 || !delays_ack(reply, engine->now_ns));
 
 	if (reply->ack_delay_ns)
 		count_piggyback(reply, requests, acks, engine->now_ns);
@@ -479,9 +486,7 @@ enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp 
 /* An ACK follows the responses: while one of them pauses, the end of the delay has no effect. */
 uint64_t rc_reply_next_ns(const struct rc_reply *reply)
 {
-	bool holds = reply->pending == RC_PENDING_ACK && reply->ack_delay_until_ns;
-
-	if (reply->resume_ns)
+	if (reply->resume_ns != RXE_NEVER)
 		return reply->resume_ns;
-	return holds ? reply->ack_delay_until_ns : UINT64_MAX;
+	return reply->pending == RC_PENDING_ACK ? reply->ack_delay_until_ns : RXE_NEVER;
 }

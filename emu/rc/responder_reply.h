@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/deadline.h"
 #include "emu/emit.h"
 #include "emu/limits.h"
 #include "emu/rc/nak.h"
@@ -73,12 +74,12 @@ struct rc_reply {
 	/* The ACK did not fit after the requests of a train: it is sent first next time. */
 	bool is_overdue;
 	uint32_t burst; /* bytes sent without a pause */
-	/* End of a pause, or of waiting for memory that is not ready; 0: none. */
+	/* End of a pause, or of waiting for memory that is not ready; RXE_NEVER: none. */
 	uint64_t resume_ns;
 	/* An ACK may be delayed when a request is likely to follow, to leave in the same train
 	 * (piggyback): see rc_reply_may_delay_ack(). */
-	uint32_t ack_delay_ns; /* 0: never */
-	uint64_t ack_delay_until_ns;
+	uint32_t ack_delay_ns;	     /* 0: never */
+	uint64_t ack_delay_until_ns; /* RXE_NEVER: no ACK is delayed */
 	/* Number of the record from which the server sends the ACK if the process is killed
 	 * (time_wait.h), from 1. 0: no ACK is recorded. */
 	uint32_t ack_record;

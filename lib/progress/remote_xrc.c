@@ -151,7 +151,7 @@ bool remote_srq_serve(struct progress *progress, struct ctl_remote_request *e, u
 static bool must_send_first(struct progress *progress, struct rxe_qp *qp,
 			    const struct remote_qp_call *call)
 {
-	if (!(call->mask & RXE_QP_STATE) || !qp->rc.reply.ack_delay_until_ns ||
+	if (!(call->mask & RXE_QP_STATE) || qp->rc.reply.ack_delay_until_ns == RXE_NEVER ||
 	    (call->attr.qp_state != RXE_QPS_ERR && call->attr.qp_state != RXE_QPS_RESET))
 		return false;
 	rxe_qp_flush_delayed_ack(progress->engine, qp);

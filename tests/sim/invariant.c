@@ -28,12 +28,13 @@ static void check_requester(const struct oracle *o, const struct end *end)
 	MUST(retry->retries <= qp->attr.retry_cnt, "more retries than allowed");
 	MUST(retry->rnr_retries <= qp->attr.rnr_retry, "more RNR retries than allowed");
 	/* With a nonzero timeout code, an outstanding request has a timer. */
-	MUST(req->una_psn == req->cur_psn || qp->attr.timeout == 0 || retry->rnr_until_ns ||
-		     retry->deadline_ns != UINT64_MAX,
+	MUST(req->una_psn == req->cur_psn || qp->attr.timeout == 0 ||
+		     retry->rnr_until_ns != RXE_NEVER || retry->deadline_ns != UINT64_MAX,
 	     "it waits for an answer without a timer");
 	MUST(retry->deadline_ns == UINT64_MAX || qp->timer.deadline_ns <= retry->deadline_ns,
 	     "its timer is later than its deadline");
-	MUST(!retry->rnr_until_ns || qp->timer.deadline_ns <= retry->rnr_until_ns || qp->on_ready,
+	MUST(retry->rnr_until_ns == RXE_NEVER || qp->timer.deadline_ns <= retry->rnr_until_ns ||
+		     qp->on_ready,
 	     "it waits out an RNR NAK without a timer");
 }
 

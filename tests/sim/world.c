@@ -197,10 +197,10 @@ static void note_rewind(struct world *w, struct end *end, bool by_timer)
 	if (by_timer)
 		trace_line(&w->trace, w->now_ns, end->letter, "  timeout, %u left, rewind to %u",
 			   left, req->cur_psn);
-	else if (retry->rnr_until_ns)
+	else if (retry->rnr_until_ns != RXE_NEVER)
 		trace_line(&w->trace, w->now_ns, end->letter, "  wait until %.1f, rewind to %u",
 			   (double)retry->rnr_until_ns / 1000, req->cur_psn);
-	else if (retry->deferred_until_ns)
+	else if (retry->deferred_until_ns != RXE_NEVER)
 		trace_line(&w->trace, w->now_ns, end->letter, "  deferred until %.1f from %u",
 			   (double)retry->deferred_until_ns / 1000, req->cur_psn);
 	else

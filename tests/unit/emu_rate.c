@@ -39,7 +39,7 @@ START_TEST(without_a_limit)
 	rate = (struct rxe_rate){ 0 };
 	ck_assert_uint_eq(send_all(4096), 1000000);
 	ck_assert(!rxe_rate_stops_behind(&rate, 4096, now_ns));
-	ck_assert_uint_eq(rate.resume_ns, 0);
+	ck_assert_uint_eq(rate.resume_ns, RXE_NEVER);
 }
 END_TEST
 
