@@ -11,10 +11,10 @@ from cases_install import find, run
 from machine import ROOT, Machine, need_packages
 from fenced import blocks
 from program import Failure
-from workflow import Job, load
+from workflow import OWNER, VERSION, Job, load
 
-ACTION = "OWNER/rxe_dm/.github/actions/rxe_dm@v0.1"
-REPORT = "OWNER/rxe_dm/.github/actions/rxe_dm/report@v0.1"
+ACTION = f"{OWNER}/rxe_dm/.github/actions/rxe_dm@v{VERSION}"
+REPORT = f"{OWNER}/rxe_dm/.github/actions/rxe_dm/report@v{VERSION}"
 PROGRAM = """#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>

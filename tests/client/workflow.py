@@ -15,7 +15,11 @@ try:
 except ImportError:
     yaml = None
 
-OURS = re.compile(r"OWNER/rxe_dm/(\.github/actions/\S+)@v[\d.]+")
+with open(os.path.join(ROOT, ".packaging/placeholders"), encoding="utf-8") as placeholders:
+    OWNER = re.search(r"^owner=(.*)$", placeholders.read(), re.M)[1]
+with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as project:
+    VERSION = re.search(r"^  version: '(\d+\.\d+)\.", project.read(), re.M)[1]
+OURS = re.compile(rf"(?:{re.escape(OWNER)}/rxe_dm|\.)/(\.github/actions/[\w/]+)(?:@v{re.escape(VERSION)})?")
 
 
 def load_all(text):
