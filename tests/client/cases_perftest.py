@@ -22,6 +22,17 @@ def perftest(build, name, args, sizes=1):
             raise Failure(f"{' '.join(args)}: {len(ROW.findall(text))} rows of results, not {sizes}")
 
 
+def outstanding(build, verb):
+    """128 READs or atomics of one queue pair at once, as many as rdma_rxe allows. perftest lowers -o to the device's maximum without an
+    error, so its head must have the number. A queue of 128 and lists of 128 post them together."""
+    with Instance(build, f"{verb}_128") as instance:
+        for text in instance.pair([f"ib_{verb}_bw", "-o", "128", "-t", "128", "-l", "128", "-n", "1280", "-F", "-x", "0"]):
+            if TROUBLE.search(text) or not ROW.search(text):
+                raise Failure(f"ib_{verb}_bw -o 128: no result")
+            if not re.search(r"^ Outstand reads +: 128$", text, re.MULTILINE):
+                raise Failure(f"ib_{verb}_bw -o 128: less than 128 at once")
+
+
 RAW_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
 
 
@@ -96,3 +107,4 @@ def matrix():
 CASES = {f"perftest_{name}": functools.partial(perftest, name=name, args=args, sizes=sizes)
          for name, (args, sizes) in matrix().items()}
 CASES.update({f"perftest_{program}": functools.partial(raw, program=program) for program in ("raw_ethernet_bw", "raw_ethernet_lat")})
+CASES.update({f"perftest_{verb}_bw_128_outstanding": functools.partial(outstanding, verb=verb) for verb in ("read", "atomic")})

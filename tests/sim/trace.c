@@ -201,7 +201,9 @@ void trace_completion(struct trace *trace, uint64_t now_ns, char letter, const s
 	if (op_str(cqe->opcode)) {
 		trace_line(trace, now_ns, letter, "  %s %llu %s%s", op_str(cqe->opcode),
 			   (unsigned long long)cqe->wr_id, status,
-			   cqe->flags & RXE_WC_TM_SYNC_REQ ? ", sync" : "");
+			   cqe->flags == RXE_WC_TM_SYNC_REQ ? ", sync"
+			   : cqe->flags			    ? ", other flags"
+							    : "");
 		return;
 	}
 	if (!(cqe->opcode & RXE_WC_RECV)) {

@@ -369,6 +369,21 @@ START_TEST(bad_key)
 }
 END_TEST
 
+/* The region gives the range: with a bad key there is none. */
+START_TEST(bad_key_of_a_region)
+{
+	connect_ends(NULL);
+	FLUSH_REGION(FETH_GLOBAL, .rkey = 0x7777);
+	world_run(&w);
+	expect("     0.0 a > FLUSH 100 global region len 0 ackreq\n"
+	       "     5.0 b > NAK 100 remote access\n"
+	       "     5.0 b   to ERR\n"
+	       "     5.0 b   event QP_ACCESS_ERR\n"
+	       "    10.0 a   to ERR\n"
+	       "    10.0 a   send 1 REM_ACCESS_ERR\n");
+}
+END_TEST
+
 START_TEST(key_without_the_right)
 {
 	connect_ends(NULL);
@@ -494,6 +509,6 @@ RUN_TESTS("placement", flush_behind_a_write, persistent_range, persistent_region
 	  an_atomic_write, one_at_a_time, uncounted_flush, fenced_send, lost_requests,
 	  lost_responses, duplicates, slow_persistence, atomic_write_behind_slow_persistence,
 	  memory_unmapped_meanwhile, destroyed_after_a_flush, destroyed_before_the_flush, bad_key,
-	  key_without_the_right, range_past_the_region, queue_pair_without_the_right,
-	  misaligned_atomic_write, atomic_write_without_the_right, atomic_write_of_four_bytes,
-	  response_with_payload, ack_instead_of_a_response)
+	  bad_key_of_a_region, key_without_the_right, range_past_the_region,
+	  queue_pair_without_the_right, misaligned_atomic_write, atomic_write_without_the_right,
+	  atomic_write_of_four_bytes, response_with_payload, ack_instead_of_a_response)

@@ -354,6 +354,39 @@ static bool heap_is_good(const struct rxe_engine *engine)
 	return true;
 }
 
+static struct gid space_dst;
+static uint32_t space_slot;
+static uint8_t space[TRAIN_MAX_BYTES];
+
+static uint8_t *train_space(void *host, const struct gid *dst, uint32_t slot)
+{
+	(void)host;
+	space_dst = *dst;
+	space_slot = slot;
+	return space;
+}
+
+/* A train is built where the host wants it: in the ring of the process that receives it. */
+START_TEST(trains_are_built_where_the_host_says)
+{
+	struct rxe_host_ops ops = *end->engine.cfg.ops;
+	const struct gid dst = fixture_gid(9);
+	uint8_t buf[256];
+	struct wire_train train = { .buf = buf, .max_segs = TRAIN_MAX_SEGS };
+	const struct rxe_sge sge = sge_at(0, 64, KEY_ALL);
+	struct rxe_send_wr wr = send_wr(1, &sge);
+
+	ops.train_space = train_space;
+	end->engine.cfg.ops = &ops;
+	qp_to(end, &set, RXE_QPS_RTS, 9, 6u << RXE_SLOT_SHIFT | 77);
+	ck_assert_int_eq(rxe_post_send(&end->engine, &set.qp, &wr, 0), POST_OK);
+	ck_assert(rxe_engine_output(&end->engine, &train, 0));
+	ck_assert_ptr_eq(train.buf, space);
+	ck_assert_uint_eq(space_slot, 6);
+	ck_assert(gid_equal(&space_dst, &dst));
+}
+END_TEST
+
 START_TEST(deadlines)
 {
 	static struct rxe_qp qps[200];
@@ -453,6 +486,7 @@ int main(void)
 	tcase_add_test(tcase, peers_are_remembered);
 	tcase_add_test(tcase, noise);
 	tcase_add_test(tcase, turns);
+	tcase_add_test(tcase, trains_are_built_where_the_host_says);
 	tcase_add_test(tcase, deadlines);
 	tcase_add_test(tcase, failing_in_order);
 	tcase_add_test(tcase, destroyed_without_a_trace);

@@ -118,6 +118,23 @@ START_TEST(not_forever)
 }
 END_TEST
 
+/* The wait of a connection that was reset does not count against the next one. */
+START_TEST(reset_ends_the_wait)
+{
+	struct rxe_qp_attr attr = good_attr(2, 0x40009);
+	const uint64_t later_ns = RXE_PACE_TIMEOUT_NS + 2;
+
+	post(&set, 64);
+	ck_assert(!rxe_engine_output(&end->engine, &train, 1));
+	attr.qp_state = RXE_QPS_RESET;
+	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, RXE_QP_STATE, 2), MODIFY_OK);
+	qp_to(end, &set, RXE_QPS_RTS, 2, 0x40009);
+	post(&set, 64);
+	ck_assert(!rxe_engine_output(&end->engine, &train, later_ns));
+	ck_assert(rxe_engine_output(&end->engine, &train, later_ns + RXE_PACE_TIMEOUT_NS + 2));
+}
+END_TEST
+
 START_TEST(datagrams_too)
 {
 	const struct rxe_sge sge = sge_at(0, 64, KEY_ALL);
@@ -147,6 +164,7 @@ int main(void)
 	tcase_add_test(tcase, as_many_as_there_is_room);
 	tcase_add_test(tcase, others_pass_by);
 	tcase_add_test(tcase, not_forever);
+	tcase_add_test(tcase, reset_ends_the_wait);
 	tcase_add_test(tcase, datagrams_too);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

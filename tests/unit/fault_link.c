@@ -125,6 +125,28 @@ START_TEST(port_down)
 }
 END_TEST
 
+/* An arrival that a rule delays is returned once it is due, by a call in which nothing else
+ * arrives. */
+START_TEST(due_after_the_others)
+{
+	struct wire_arrival got;
+	int n = 0;
+
+	rule("delay time=1ms dir=in");
+	memset(buf, 0x5a, LEN);
+	waiting = 1;
+	ck_assert_int_eq(link_receive(link_, &got, 1), 0);
+	ck_assert_uint_gt(link_deadline(link_), 0);
+	memset(buf, 0, LEN);
+	while (n == 0)
+		n = link_receive(link_, &got, 1);
+	ck_assert_int_eq(n, 1);
+	ck_assert_uint_eq(got.len, LEN);
+	ck_assert_uint_eq(got.p[0], 0x5a);
+	ck_assert_uint_eq(link_deadline(link_), UINT64_MAX);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fault_link");
@@ -133,6 +155,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, offered_again);
 	tcase_add_test(tc, port_down);
+	tcase_add_test(tc, due_after_the_others);
 	suite_add_tcase(suite, tc);
 	return suite_run(suite);
 }
