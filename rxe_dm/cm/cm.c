@@ -58,19 +58,20 @@ uint64_t cm_deadline(const struct cm *cm)
 	return heap_first_ns(&cm->timers);
 }
 
+static enum cm_event_type timed_out(enum cm_state state)
+{
+	if (state == CM_STATE_REQ_SENT)
+		return CM_EVENT_REQ_TIMED_OUT;
+	if (state == CM_STATE_REP_SENT)
+		return CM_EVENT_REP_TIMED_OUT;
+	return state == CM_STATE_DREQ_SENT ? CM_EVENT_DREQ_TIMED_OUT : CM_EVENT_SIDR_REQ_TIMED_OUT;
+}
+
 /* Retries are used up. */
 static void give_up(struct cm_id *id, uint64_t now_ns)
 {
-	enum cm_event_type type;
+	const enum cm_event_type type = timed_out(id->state);
 
-	if (id->state == CM_STATE_REQ_SENT)
-		type = CM_EVENT_REQ_TIMED_OUT;
-	else if (id->state == CM_STATE_REP_SENT)
-		type = CM_EVENT_REP_TIMED_OUT;
-	else if (id->state == CM_STATE_DREQ_SENT)
-		type = CM_EVENT_DREQ_TIMED_OUT;
-	else
-		type = CM_EVENT_SIDR_REQ_TIMED_OUT;
 	if (id->state == CM_STATE_REQ_SENT || id->state == CM_STATE_REP_SENT)
 		cm_rej_timeout(id);
 	(void)cm_step(id, CM_TIME_RETRIES);

@@ -19,7 +19,6 @@ static uint8_t lifetime(uint8_t ack_timeout)
 static void begin(struct cm_id *id, const struct cm_path *path, const struct cm_req *req)
 {
 	id->path = *path;
-	id->service_id = req->service_id;
 	id->retry.max = req->max_cm_retries;
 	id->connection.ack_timeout = req->primary.ack_timeout;
 	id->connection.is_xrc = req->transport == CM_TRANSPORT_EXTENDED &&

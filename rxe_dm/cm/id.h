@@ -36,6 +36,7 @@ enum cm_kind {
 };
 
 struct cm_listener {
+	uint64_t service_id;
 	uint32_t device;
 	bool has_addr;
 	struct gid addr;
@@ -60,6 +61,7 @@ struct cm_connection {
 
 /* One end of a service ID resolution. */
 struct cm_resolution {
+	uint64_t service_id;	       /* passive */
 	struct cm_request_key request; /* passive */
 	UT_hash_handle by_request;
 	bool in_request;
@@ -86,7 +88,6 @@ struct cm_id {
 		struct cm_connection connection;
 		struct cm_resolution resolution;
 	};
-	uint64_t service_id;
 
 	/* Exchanges of any kind. */
 	struct cm_path path;

@@ -55,7 +55,7 @@ int cm_listen(struct cm_id *id, uint64_t service_id, const struct gid *addr, uin
 	if (!cm_has_step(id, CM_CALL_LISTEN))
 		return -EINVAL;
 	cm_id_set_kind(id, CM_KIND_LISTENER);
-	id->service_id = service_id;
+	id->listener.service_id = service_id;
 	id->listener.device = device;
 	id->listener.has_addr = addr != NULL;
 	if (addr)
@@ -89,7 +89,7 @@ struct cm_id *cm_listen_find(const struct cm *cm, uint64_t service_id, const str
 
 void cm_listen_end(struct cm_id *id)
 {
-	struct cm_service *service = find_service(id->cm, id->service_id);
+	struct cm_service *service = find_service(id->cm, id->listener.service_id);
 
 	assert(service);
 	DL_DELETE2(service->listeners, id, listener.prev, listener.next);

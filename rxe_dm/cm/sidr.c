@@ -19,7 +19,6 @@ int cm_send_sidr_req(struct cm_id *id, const struct cm_path *path, const struct 
 	if (!cm_table_add_comm_id(id))
 		return -ENOMEM;
 	id->path = *path;
-	id->service_id = msg->u.sidr_req.service_id;
 	id->tid = cm_id_own_tid(id);
 	id->retry.timeout_ns = timeout_ns;
 	id->retry.max = max_retries;
@@ -36,7 +35,7 @@ int cm_send_sidr_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns
 		return -EINVAL;
 	cm_last_set(id, msg);
 	id->retry.last.u.sidr_rep.request_id = (uint32_t)id->resolution.request.request_id;
-	id->retry.last.u.sidr_rep.service_id = id->service_id;
+	id->retry.last.u.sidr_rep.service_id = id->resolution.service_id;
 	cm_last_send(id);
 	(void)cm_step(id, CM_CALL_SIDR_REP);
 	cm_timer_set(id, now_ns + DUPLICATES_NS);
@@ -65,7 +64,7 @@ static struct cm_id *passive_end(struct cm *cm, const struct cm_path *path,
 		return NULL;
 	cm_id_set_kind(id, CM_KIND_RESOLUTION);
 	id->path = *path;
-	id->service_id = msg->u.sidr_req.service_id;
+	id->resolution.service_id = msg->u.sidr_req.service_id;
 	id->tid = msg->tid;
 	(void)cm_step(id, CM_GOT_SIDR_REQ);
 	if (cm_table_add_request(id, &path->dst, msg->u.sidr_req.request_id))

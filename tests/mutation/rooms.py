@@ -8,7 +8,7 @@ from collections import namedtuple
 Room = namedtuple("Room", "folders tests goal")
 
 SIM = r"sim|exhaustive|tag_exhaustive|sim_raw|sim_tag"
-CM = r"cm_state|cm_connect|cm_disconnect|cm_refuse|cm_sidr|cm_golden|sim_cm|cm_exhaustive"
+CM = r"cm_state|cm_listen|cm_messages|cm_memory|cm_connect|cm_disconnect|cm_refuse|cm_sidr|cm_golden|sim_cm|cm_exhaustive"
 ID = r"cma_id(_.*)?"
 TRACE = "trace:.*"
 
