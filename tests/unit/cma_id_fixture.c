@@ -75,6 +75,7 @@ static void send_mad(void *host, const struct cm_path *path, const uint8_t mad[C
 
 	ck_assert(cm_msg_parse(&msg, mad));
 	write_mad(side, &msg, num_to_lose > 0);
+	side->sent = msg;
 	if (num_to_lose) {
 		num_to_lose--;
 		return;

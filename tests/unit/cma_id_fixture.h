@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Two instances of the connection manager, a and b, joined by a queue of MADs, in simulated time.
  * All that they send and all events of their programs become lines of a trace. */
-#ifndef TESTS_RDMA_ID_FIXTURE_H
-#define TESTS_RDMA_ID_FIXTURE_H
+#ifndef TESTS_CMA_ID_FIXTURE_H
+#define TESTS_CMA_ID_FIXTURE_H
 
 #include <check.h>
 #include <stdbool.h>
@@ -15,6 +15,7 @@ struct side {
 	char name;
 	struct cma_ids *ids;
 	struct ctl_cm_event last; /* the last event */
+	struct cm_msg sent;	  /* the last message */
 	uint32_t unread;	  /* the host's answer */
 	int route_error;	  /* the host's answer; 0: the source is route_src */
 	struct gid route_src;
