@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ids: their structure by kind, the tables that find them, their timer, and events about them. The
- * order of calls is one way: cm.c hands a message to the file of its exchange (connect.c,
+ * order of calls is one way: manager.c hands a message to the file of its exchange (connect.c,
  * disconnect.c, sidr.c), which takes steps (state.c) and sends (retry.c). connect.c refuses through
  * disconnect.c. All use this file. */
 #ifndef RXE_CM_ID_H

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "emu/min.h"
+#include "rxe_dm/cma/emit.h"
 #include "rxe_dm/cma/event.h"
 #include "rxe_dm/cma/port.h"
 #include "rxe_dm/cma/query.h"

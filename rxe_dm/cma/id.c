@@ -1,72 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The table of ids: creation, end, lookup, options, and events. */
-#include "rxe_dm/cma/cma.h"
+/* The table of ids: creation, lookup, options. */
+#include "rxe_dm/cma/id.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "rxe_dm/cma/event.h"
-#include "rxe_dm/cma/id.h"
-#include "rxe_dm/cma/port.h"
-#include "rxe_dm/cma/query.h"
-
-static void cm_sends(void *host, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
-{
-	const struct cma_ids *ids = (const struct cma_ids *)host;
-
-	ids->ops->send(ids->host, path, mad);
-}
-
-static uint32_t cm_draws(void *host)
-{
-	const struct cma_ids *ids = (const struct cma_ids *)host;
-
-	return ids->ops->random(ids->host);
-}
-
-static const struct cm_ops cm_ops = {
-	.send = cm_sends,
-	.event = cma_cm_event,
-	.random = cm_draws,
-};
-
-struct cma_ids *cma_ids_new(const struct cma_ids_cfg *cfg)
-{
-	struct cma_ids *ids = (struct cma_ids *)calloc(1, sizeof(*ids));
-	/* Each connection has an id of ours; ports have listeners too. */
-	struct cm_cfg cm_cfg = { .ops = &cm_ops, .host = ids, .max_ids = 2 * cfg->max_ids };
-
-	if (!ids)
-		return NULL;
-	ids->ops = cfg->ops;
-	ids->host = cfg->host;
-	ids->max_ids = cfg->max_ids;
-	ids->last_handle = ids->ops->random(ids->host) & 0xffffff;
-	ids->cm = cm_new(&cm_cfg);
-	if (!ids->cm) {
-		free(ids);
-		return NULL;
-	}
-	return ids;
-}
-
-void cma_ids_add_device(struct cma_ids *ids, const struct cma_device *device)
-{
-	assert(ids->num_devices < CMA_MAX_DEVICES);
-	ids->device[ids->num_devices++] = *device;
-}
-
-static void forget_memberships(struct cma_id *id)
-{
-	struct cma_membership *membership, *next;
-
-	DL_FOREACH_SAFE (id->memberships, membership, next) {
-		DL_DELETE(id->memberships, membership);
-		free(membership);
-	}
-}
 
 void cma_id_set_channel(struct cma_id *id, void *channel, uint32_t *count)
 {
@@ -78,56 +17,6 @@ void cma_id_set_channel(struct cma_id *id, void *channel, uint32_t *count)
 		++*count;
 	user->channel = channel;
 	user->channel_ids = count;
-}
-
-static void release(struct cma_id *id)
-{
-	cma_id_set_channel(id, NULL, NULL);
-	cma_port_release(id);
-	forget_memberships(id);
-	HASH_DEL(id->ids->by_handle, id);
-	free(id);
-}
-
-void cma_id_destroy(struct cma_id *id, uint64_t now_ns)
-{
-	if (id->cm)
-		cm_id_destroy(id->cm, now_ns);
-	id->cm = NULL;
-	release(id);
-}
-
-void cma_ids_free(struct cma_ids *ids)
-{
-	struct cma_id *id, *next;
-
-	cm_free(ids->cm);
-	for (struct cma_port *port = ids->ports; port; port = (struct cma_port *)port->hh.next)
-		port->listener = NULL;
-	HASH_ITER (hh, ids->by_handle, id, next) {
-		id->cm = NULL;
-		release(id);
-	}
-	assert(!ids->ports);
-	free(ids);
-}
-
-void cma_ids_input(struct cma_ids *ids, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES],
-		   uint64_t now_ns)
-{
-	ids->now_ns = now_ns;
-	cm_input(ids->cm, path, mad, now_ns);
-}
-
-uint64_t cma_ids_deadline(const struct cma_ids *ids)
-{
-	return cm_deadline(ids->cm);
-}
-
-void cma_ids_expire(struct cma_ids *ids, uint64_t now_ns)
-{
-	ids->now_ns = now_ns;
-	cm_expire(ids->cm, now_ns);
 }
 
 static uint32_t next_handle(struct cma_ids *ids)
@@ -217,36 +106,6 @@ void cma_id_set_device(struct cma_id *id, uint32_t device)
 	id->has_device = true;
 	id->device = device;
 	id->path_mtu = id->ids->device[device].mtu;
-}
-
-void cma_id_emit(struct cma_id *id, struct ctl_cm_event *event)
-{
-	if (!id->user.token)
-		return;
-	event->id = id->handle;
-	event->token = id->user.token;
-	if (event->event != CTL_CM_EVENT_CONNECT_REQUEST) {
-		cma_id_query(id, &event->addr);
-		cma_id_all_attr(id, &event->attr);
-	}
-	id->ids->ops->event(id->ids->host, id, event);
-}
-
-void cma_id_emit_status(struct cma_id *id, enum ctl_cm_event_type type, int status)
-{
-	struct ctl_cm_event event = { .event = type, .status = status };
-
-	cma_id_emit(id, &event);
-}
-
-void cma_ids_device_event(struct cma_ids *ids, uint32_t device, uint32_t type)
-{
-	struct cma_id *id, *next;
-
-	HASH_ITER (hh, ids->by_handle, id, next) {
-		if (id->has_device && id->device == device)
-			cma_id_emit_status(id, (enum ctl_cm_event_type)type, 0);
-	}
 }
 
 #define MAX_ACK_TIMEOUT 31

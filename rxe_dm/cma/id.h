@@ -107,9 +107,6 @@ struct cma_ids {
 
 struct cma_id *cma_id_new(struct cma_ids *ids, uint32_t port_space, uint32_t qp_type);
 void cma_id_set_device(struct cma_id *id, uint32_t device);
-/* Fills in id, token and addresses, and hands the event to the host. */
-void cma_id_emit(struct cma_id *id, struct ctl_cm_event *event);
-void cma_id_emit_status(struct cma_id *id, enum ctl_cm_event_type type, int status);
 
 static inline bool cma_id_is_datagram(const struct cma_id *id)
 {

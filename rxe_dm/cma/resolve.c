@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rxe_dm/cma/emit.h"
 #include "rxe_dm/cma/port.h"
 #include "rxe_dm/cma/query.h"
 
