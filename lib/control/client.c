@@ -234,7 +234,7 @@ static int ask_grant(int cmd_fd, struct ctl_grant *ret)
 int ctl_import(struct ctl_client *client, int cmd_fd, struct ctl_context *ret)
 {
 	struct ctl_call call = { .req = { .op = CTL_ADOPT }, .in_fd = -1 };
-	struct ctl_grant grant;
+	struct ctl_grant grant = { 0 };
 	NO_CANCEL;
 	int rc = ask_grant(cmd_fd, &grant);
 

@@ -240,7 +240,7 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 		   enum rdma_port_space ps)
 {
 	bool is_datagram = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB;
-	struct rcm_id *made;
+	struct rcm_id *made = NULL;
 	int err;
 
 	if (!id)

@@ -152,6 +152,8 @@ static struct rcm_member *find(struct rcm_id *id, const union ctl_cm_sockaddr *g
 
 	pthread_mutex_lock(&id->lock);
 	LL_FOREACH (id->members, member) {
+		/* As librdmacm does, with the padding. */
+		/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 		if (!memcmp(&member->addr, group, sizeof(*group)))
 			break;
 	}

@@ -35,7 +35,7 @@ static const char *root(void)
 		return folder;
 	value = getenv("RXE_DM_SYSFS");
 	if (value && *value == '/' && strlen(value) < sizeof(folder))
-		strcpy(folder, value);
+		memcpy(folder, value, strlen(value) + 1);
 	return folder;
 }
 

@@ -4,6 +4,7 @@
  * async_fd is an eventfd semaphore with one count per event in the queue; a program may poll it and
  * set it O_NONBLOCK. An event that is dropped because its object is destroyed can leave a count in
  * it: the reader then finds an empty queue and waits again. */
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -256,6 +257,7 @@ void vb_async_forget(struct ibv_context *context, uint32_t forks, void *object,
 	const struct counts counts =
 		counts_of(&(struct ibv_async_event){ .element.qp = object, .event_type = any });
 
+	assert(counts.reported);
 	drop_unread(context, object);
 	/* Only the parent's threads read events of an inherited object. */
 	if (forks == vb_forks())

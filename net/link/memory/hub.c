@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The server's side of a memory link: files, doorbells, which slots have a process, and which have
  * exchanged rings. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -47,13 +48,14 @@ static bool seal_page(struct memory_hub *hub)
 int memory_hub_open(struct memory_hub *ret, uint32_t slots, uint64_t cookie)
 {
 	struct memory_hub hub = { .slots = slots };
-	void *page;
+	void *page = NULL;
 
 	if (slots == 0 || slots > MEMORY_SLOTS)
 		return -EINVAL;
 	hub.fd = make_file("rxe_dm hub", sizeof(*hub.page), &page);
 	if (hub.fd < 0)
 		return hub.fd;
+	assert(page);
 	hub.page = page;
 	hub.page->magic = MEMORY_MAGIC;
 	hub.page->slots = slots;
