@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* rdma_getaddrinfo(3): names and services to IP addresses, by getaddrinfo(3), and on request to the
  * GIDs that RoCE makes of them. */
-#include "lib/rdmacm/id.h"
-
 #include <arpa/inet.h>
 #include <endian.h>
 #include <infiniband/ib.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/newer.h"
 
 /* 0: either. */
 static int socket_type(const struct rdma_addrinfo *hints)
@@ -213,75 +213,4 @@ void rdma_freeaddrinfo(struct rdma_addrinfo *res)
 		free(res);
 		res = next;
 	}
-}
-
-/* One resolution at a time. False: another one is under way, or its answer was not asked for. */
-static bool begin_resolving(struct rcm_id *id)
-{
-	bool is_free;
-
-	pthread_mutex_lock(&id->lock);
-	is_free = !id->is_resolving;
-	id->is_resolving = true;
-	pthread_mutex_unlock(&id->lock);
-	return is_free;
-}
-
-/* Ends the resolution and returns its answer. */
-static struct rdma_addrinfo *end_resolving(struct rcm_id *id)
-{
-	struct rdma_addrinfo *info;
-
-	pthread_mutex_lock(&id->lock);
-	info = id->resolved;
-	id->resolved = NULL;
-	id->is_resolving = false;
-	pthread_mutex_unlock(&id->lock);
-	return info;
-}
-
-static int resolve(struct rcm_id *id, const char *node, const char *service,
-		   const struct rdma_addrinfo *hints)
-{
-	struct rdma_addrinfo *info;
-	int err = rdma_getaddrinfo(node, service, hints, &info);
-
-	if (err)
-		return err < -1 ? ENOENT : rcm_errno();
-	pthread_mutex_lock(&id->lock);
-	id->resolved = info;
-	pthread_mutex_unlock(&id->lock);
-	err = rcm_event_add(id, RDMA_CM_EVENT_INTERNAL, 0, 0);
-	return err ? err : rcm_id_finish(id);
-}
-
-int rdma_resolve_addrinfo(struct rdma_cm_id *base, const char *node, const char *service,
-			  const struct rdma_addrinfo *hints)
-{
-	int err;
-
-	if (!base)
-		return rcm_result(EINVAL);
-	if (!begin_resolving(rcm_id(base)))
-		return rcm_result(EBUSY);
-	err = resolve(rcm_id(base), node, service, hints);
-	if (err)
-		rdma_freeaddrinfo(end_resolving(rcm_id(base)));
-	return rcm_result(err);
-}
-
-int rdma_query_addrinfo(struct rdma_cm_id *base, struct rdma_addrinfo **info)
-{
-	struct rcm_id *id = rcm_id(base);
-	bool is_there;
-
-	if (!base || !info)
-		return rcm_result(EINVAL);
-	pthread_mutex_lock(&id->lock);
-	is_there = id->resolved != NULL;
-	pthread_mutex_unlock(&id->lock);
-	if (!is_there)
-		return rcm_result(ENOENT);
-	*info = end_resolving(id);
-	return 0;
 }

@@ -15,6 +15,7 @@
 #include "lib/control/cancel.h"
 #include "lib/control/client.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/forks.h"
 #include "lib/rdmacm/id.h"
 #include "lib/rdmacm/server.h"
 #include "net/link/descriptor.h"
@@ -143,7 +144,7 @@ static bool take_removal(struct rcm_channel *channel, struct rcm_claim *ret_clai
 	pthread_mutex_lock(&channel->lock);
 	is_new = !atomic_load(&channel->is_silent);
 	if (is_new) {
-		*ret_err = rcm_id_claim_removal(channel, ret_claim, &is_left) ? 0 : ENODEV;
+		*ret_err = rcm_id_claim_removal(&channel->base, ret_claim, &is_left) ? 0 : ENODEV;
 		if (*ret_err || !is_left)
 			silence(channel);
 	}

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* Connections and datagram lookups: connect, accept, reject, establish, disconnect. Endpoints: ids
- * that are made from what rdma_getaddrinfo() found, with a queue pair if one is wanted, and whose
- * calls wait. */
-#include "emu/min.h"
-#include "lib/rdmacm/id.h"
-
-#include <stdatomic.h>
+/* Connections and datagram lookups: connect, accept, reject, establish, disconnect. */
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "lib/rdmacm/channel.h"
+#include "emu/min.h"
+#include "lib/rdmacm/ack.h"
+#include "lib/rdmacm/ask.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/establish.h"
+#include "lib/rdmacm/finish.h"
+#include "lib/rdmacm/qp.h"
 #include "lib/rdmacm/server.h"
 
-#define RESOLVE_TIMEOUT_MS 2000
-#define MOST_RETRIES	   7 /* of packets, and after RNR NAKs, which then never end */
+#define MOST_RETRIES 7 /* of packets, and after RNR NAKs, which then never end */
 
 /* IBTA 12.6.7.2: vendor options are not supported. */
 #define REASON_ECE 35
@@ -23,22 +20,6 @@
 static bool exceeds(uint8_t asked, uint8_t most)
 {
 	return asked != RDMA_MAX_RESP_RES && asked > most;
-}
-
-/* Leaves a record of a refusal by this end for `rxe_dm show`. Returns its positive errno. */
-static int refuse(const struct rcm_id *id, enum ctl_cm_refusal_reason reason, uint8_t asked,
-		  uint8_t most, int err)
-{
-	struct ctl_msg_cm req = {
-		.op = CTL_CM_REFUSED,
-		.refusal = { .reason = (uint8_t)reason,
-			     .asked = asked,
-			     .most = most,
-			     .status = -err },
-	};
-
-	(void)rcm_id_ask(id, &req, NULL);
-	return err;
 }
 
 /* A connection needs a device, and the number of a queue pair: the id's, or the program's in
@@ -52,11 +33,12 @@ static int check_param(const struct rcm_id *id, const struct rdma_conn_param *pa
 	if (id->base.ps != RDMA_PS_TCP || !param)
 		return 0;
 	if (exceeds(param->responder_resources, device->max_responder_resources))
-		return refuse(id, CTL_CM_REFUSED_RESPONDER_RESOURCES, param->responder_resources,
-			      device->max_responder_resources, EINVAL);
+		return rcm_refuse(id, CTL_CM_REFUSED_RESPONDER_RESOURCES,
+				  param->responder_resources, device->max_responder_resources,
+				  EINVAL);
 	if (exceeds(param->initiator_depth, device->max_initiator_depth))
-		return refuse(id, CTL_CM_REFUSED_INITIATOR_DEPTH, param->initiator_depth,
-			      device->max_initiator_depth, EINVAL);
+		return rcm_refuse(id, CTL_CM_REFUSED_INITIATOR_DEPTH, param->initiator_depth,
+				  device->max_initiator_depth, EINVAL);
 	return 0;
 }
 
@@ -86,14 +68,6 @@ static int pack_conn(struct ctl_cm_conn *ret, const struct rcm_id *id,
 	if (len)
 		memcpy(ret->private_data + id->connect_len, data, len);
 	return 0;
-}
-
-/* As rcm_qp_to_rts(). */
-static int to_rts(struct rcm_id *id, uint8_t responder_resources, uint8_t initiator_depth)
-{
-	int err = rcm_qp_to_rts(id, responder_resources, initiator_depth);
-
-	return err ? refuse(id, CTL_CM_REFUSED_QP, 0, 0, err) : 0;
 }
 
 /* As the program asks, or as much as the id has been offered and the device can. */
@@ -141,7 +115,7 @@ static int accept_request(struct rcm_id *id, const struct rdma_conn_param *param
 	agree_on_resources(id, param);
 	/* Before the answer: packets may follow it at once. */
 	if (id->base.qp_type != IBV_QPT_UD)
-		err = to_rts(id, id->responder_resources, id->initiator_depth);
+		err = rcm_establish_rts(id, id->responder_resources, id->initiator_depth);
 	if (!err)
 		err = pack_conn(&req.conn, id, param);
 	if (err)
@@ -191,34 +165,12 @@ int rdma_reject_ece(struct rdma_cm_id *base, const void *data, uint8_t len)
 	return reject(base, data, len, REASON_ECE);
 }
 
-static int establish(struct rcm_id *id)
-{
-	struct ctl_msg_cm req = { .op = CTL_CM_ESTABLISH };
-
-	return rcm_id_ask(id, &req, NULL);
-}
-
-int rcm_connect_finish(struct rcm_id *id, const struct ctl_cm_conn *conn)
-{
-	int err = rcm_qp_set_remote_ece(id, conn->ece_vendor, conn->ece_options);
-
-	if (!err)
-		err = to_rts(id, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH);
-	if (!err)
-		err = establish(id);
-	if (!err)
-		err = rcm_qp_read_ece(id);
-	if (err)
-		rcm_qp_to_error(id);
-	return err;
-}
-
 int rdma_establish(struct rdma_cm_id *base)
 {
 	/* With a queue pair the library does it. */
 	if (!base || base->qp)
 		return rcm_result(EINVAL);
-	return rcm_result(establish(rcm_id(base)));
+	return rcm_result(rcm_establish(rcm_id(base)));
 }
 
 int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
@@ -234,126 +186,4 @@ int rdma_disconnect(struct rdma_cm_id *base)
 	int err = base && base->verbs ? rcm_qp_to_error(rcm_id(base)) : EINVAL;
 
 	return err ? rcm_result(err) : rcm_id_call(rcm_id(base), &req);
-}
-
-/* A listener keeps what its queue pairs shall be like. */
-static int prepare_listener(struct rcm_id *id, const struct rdma_addrinfo *info, struct ibv_pd *pd,
-			    const struct ibv_qp_init_attr *attr)
-{
-	if (rdma_bind_addr(&id->base, info->ai_src_addr))
-		return -1;
-	if (pd)
-		id->base.pd = pd;
-	if (!attr)
-		return 0;
-	id->qp_init_attr = malloc(sizeof(*attr));
-	if (!id->qp_init_attr)
-		return rcm_result(ENOMEM);
-	*id->qp_init_attr = *attr;
-	id->qp_init_attr->qp_type = (enum ibv_qp_type)info->ai_qp_type;
-	return 0;
-}
-
-static int keep_connect_data(struct rcm_id *id, const struct rdma_addrinfo *info)
-{
-	if (!info->ai_connect_len)
-		return 0;
-	id->connect_data = malloc(info->ai_connect_len);
-	if (!id->connect_data)
-		return rcm_result(ENOMEM);
-	memcpy(id->connect_data, info->ai_connect, info->ai_connect_len);
-	id->connect_len = info->ai_connect_len;
-	return 0;
-}
-
-static int prepare_connection(struct rcm_id *id, const struct rdma_addrinfo *info,
-			      struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	int ret = rdma_resolve_addr(&id->base, info->ai_src_addr, info->ai_dst_addr,
-				    RESOLVE_TIMEOUT_MS);
-
-	if (!ret)
-		ret = rdma_resolve_route(&id->base, RESOLVE_TIMEOUT_MS);
-	if (!ret && attr) {
-		attr->qp_type = (enum ibv_qp_type)info->ai_qp_type;
-		ret = rdma_create_qp(&id->base, pd, attr);
-	}
-	return ret ? ret : keep_connect_data(id, info);
-}
-
-int rdma_create_ep(struct rdma_cm_id **ret, struct rdma_addrinfo *info, struct ibv_pd *pd,
-		   struct ibv_qp_init_attr *attr)
-{
-	struct rcm_id *id;
-	int err;
-
-	if (!ret || !info)
-		return rcm_result(EINVAL);
-	err = rcm_id_create(NULL, NULL, (enum rdma_port_space)info->ai_port_space,
-			    (enum ibv_qp_type)info->ai_qp_type, &id);
-	if (err)
-		return rcm_result(err);
-	if (info->ai_flags & RAI_PASSIVE ? prepare_listener(id, info, pd, attr)
-					 : prepare_connection(id, info, pd, attr)) {
-		err = rcm_errno();
-		rdma_destroy_ep(&id->base);
-		return rcm_result(err);
-	}
-	*ret = &id->base;
-	return 0;
-}
-
-void rdma_destroy_ep(struct rdma_cm_id *base)
-{
-	if (!base)
-		return;
-	rdma_destroy_qp(base);
-	rdma_destroy_srq(base);
-	rdma_destroy_id(base);
-}
-
-/* What the event of a listener is: 0: a request, or a positive errno. */
-static int check_request(const struct rdma_cm_event *event)
-{
-	if (event->event == RDMA_CM_EVENT_REJECTED)
-		return ECONNREFUSED;
-	if (event->status)
-		return event->status < 0 ? -event->status : event->status;
-	return event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? 0 : EINVAL;
-}
-
-/* The new id gets a queue pair as its listener's endpoint has it. */
-static int give_qp(const struct rcm_id *listener, struct rdma_cm_id *base)
-{
-	struct ibv_qp_init_attr attr;
-
-	if (!listener->qp_init_attr)
-		return 0;
-	attr = *listener->qp_init_attr;
-	return rdma_create_qp(base, listener->base.pd, &attr) ? rcm_errno() : 0;
-}
-
-int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **ret)
-{
-	struct rcm_id *listener = rcm_id(listen);
-	struct rdma_cm_event *event;
-	int err;
-
-	if (!listen || !ret || !listener->sync)
-		return rcm_result(EINVAL);
-	rcm_id_drop_event(listener);
-	if (atomic_load(&rcm_channel(listen->channel)->is_silent))
-		return rcm_result(ENODEV);
-	if (rdma_get_cm_event(listen->channel, &event))
-		return -1;
-	err = check_request(event);
-	if (!err)
-		err = give_qp(listener, event->id);
-	if (err) {
-		listen->event = event;
-		return rcm_result(err);
-	}
-	*ret = event->id;
-	(*ret)->event = event;
-	return 0;
 }

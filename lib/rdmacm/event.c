@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* Events as programs see them: made from the server's, after what an event demands of the id. So
  * queue pairs change their state in the thread that reads the events. */
+#include "lib/rdmacm/event.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/container_of.h"
+#include "lib/rdmacm/ack.h"
+#include "lib/rdmacm/address.h"
 #include "lib/rdmacm/channel.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/establish.h"
 #include "lib/rdmacm/explain.h"
-#include "lib/rdmacm/id.h"
-
-struct rcm_event {
-	struct rdma_cm_event base;
-	struct rcm_claim claim;
-	uint8_t private_data[CTL_CM_PRIVATE];
-};
+#include "lib/rdmacm/life.h"
+#include "lib/rdmacm/member.h"
+#include "lib/rdmacm/qp.h"
 
 static void fill_conn(struct rcm_event *event, const struct ctl_cm_conn *conn)
 {
@@ -175,19 +175,6 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 			return rcm_result(ENOMEM);
 	}
 	*ret = &event->base;
-	return 0;
-}
-
-int rdma_ack_cm_event(struct rdma_cm_event *base)
-{
-	struct rcm_event *event = container_of(base, struct rcm_event, base);
-	struct rcm_claim claim;
-
-	if (!base)
-		return rcm_result(EINVAL);
-	claim = event->claim;
-	free(event);
-	rcm_id_ack(&claim);
 	return 0;
 }
 

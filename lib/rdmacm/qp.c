@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* The way of an id's queue pair through its states, as the connection goes on. */
-#include "lib/rdmacm/id.h"
+#include "lib/rdmacm/qp.h"
 
 #include <string.h>
 
+#include "lib/rdmacm/ask.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/forks.h"
 #include "lib/rdmacm/server.h"
 
 void rcm_qp_unpack_ah(struct ibv_ah_attr *ret, const struct ctl_cm_ah *ah)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/qp.h"
 #include "lib/rdmacm/server.h"
 
 static void destroy_queue(struct ibv_cq **cq, struct ibv_comp_channel **channel)

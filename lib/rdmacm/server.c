@@ -15,7 +15,7 @@
 #include "lib/control/client.h"
 #include "lib/control/cm_request.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/id.h"
+#include "lib/rdmacm/newer.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rcm_server *current;
