@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls that fault rules know by name: verbs, and calls of librdmacm. A verb asks the gate
  * (lib/verbs/gate.h) whether it fails; a call of librdmacm is a request to the device server, which
- * decides (rxe_dm/server/cm_fault.c).
+ * decides (rxe_dm/server/cm/fault.c).
  *
  * COMMAND: a command of the adapter, which returns EIO once the device is fatal. DESTROY: the same,
  * unless RDMAV_ALLOW_DISASSOC_DESTROY is set. LOCAL: works on memory of the process alone. */

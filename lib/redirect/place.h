@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* librxe_dm_redirect.so, preloaded by `rxe_dm run`: programs find the devices as files, where Linux
  * has adapters. Calls that take a path under /sys/class/infiniband* or /dev/infiniband get the path
- * of the server's file instead (rxe_dm/server/sysfs.h). Adapters of the host stay out of
+ * of the server's file instead (rxe_dm/server/sysfs/sysfs.h). Adapters of the host stay out of
  * sight, but with --host-devices.
  *
  * The library replaces calls of the C library, and passes all other paths on unchanged. It holds no

@@ -4,7 +4,7 @@
  * RDMA connection manager agent; the exchanges of messages below it are cm.h's.
  *
  * Requests of programs, arrived messages and the time go in; messages and events come out. Makes no
- * system call and asks no clock. The device server hosts it (rxe_dm/server/cm.h).
+ * system call and asks no clock. The device server hosts it (rxe_dm/server/cm/host.h).
  *
  * Requests return 0 or a negative errno: the one that the manual page of the librdmacm function
  * names, else Linux's. Results of librdmacm's asynchronous functions are events. */

@@ -15,7 +15,7 @@
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/capture.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"

@@ -10,15 +10,15 @@
 
 #include "lib/control/client.h"
 #include "lib/control/log.h"
-#include "rxe_dm/server/address.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/gsi.h"
+#include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/ethernet.h"
-#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
-#include "rxe_dm/server/local_peers.h"
+#include "rxe_dm/server/link/address.h"
+#include "rxe_dm/server/link/ethernet.h"
+#include "rxe_dm/server/link/local_peers.h"
 #include "rxe_dm/server/slot.h"
 
 #define DM_GRANULE 4096 /* bytes; a DM has whole pages, so that a dmabuf can name them */

@@ -8,12 +8,12 @@
 #include <stdint.h>
 
 #include "lib/control/shared.h"
-#include "rxe_dm/server/address.h"
 #include "rxe_dm/server/arena.h"
 #include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/cm/gsi.h"
 #include "rxe_dm/server/fault.h"
-#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/key.h"
+#include "rxe_dm/server/link/address.h"
 #include "rxe_dm/server/object.h"
 #include "rxe_dm/server/range.h"
 #include "rxe_dm/server/slot.h"

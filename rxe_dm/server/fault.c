@@ -13,7 +13,7 @@
 
 #include "lib/control/log.h"
 #include "net/link/clock.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/fault.h"

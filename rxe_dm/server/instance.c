@@ -18,18 +18,18 @@
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
-#include "rxe_dm/server/address.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/gsi.h"
+#include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/fault.h"
-#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
+#include "rxe_dm/server/link/address.h"
+#include "rxe_dm/server/link/time_wait.h"
 #include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/memory.h"
 #include "rxe_dm/server/random.h"
 #include "rxe_dm/server/slot.h"
-#include "rxe_dm/server/sysfs.h"
-#include "rxe_dm/server/time_wait.h"
+#include "rxe_dm/server/sysfs/sysfs.h"
 
 #define WAIT_NS		1000000u /* a call waits this long for other processes at a time */
 #define FIRST_CLIENT_NS (5 * NSEC_PER_SEC) /* shortest wait of a new server for its first program */

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include "lib/control/settings.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/link/local_peers.h"
 #include "rxe_dm/server/listener.h"
-#include "rxe_dm/server/local_peers.h"
 #include "rxe_dm/server/loop.h"
 
 #define MAX_CONNS 4096
@@ -41,10 +41,10 @@ struct instance {
 	uint32_t num_conns, num_programs;
 	uint32_t num_devices;
 	struct device devices[CTL_DEVICE_MAX];
-	struct cma_ids *cm; /* the connection manager (cm.h) */
+	struct cma_ids *cm; /* the connection manager (cm/host.h) */
 	struct cm_failures cm_failures;
 	struct cm_neighbor *cm_neighbors; /* that are asked for */
-	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (cm.h) */
+	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (cm/gsi.h) */
 	uint32_t num_gsi_local;
 	struct sysfs *sysfs; /* NULL: nobody has asked for it (sysfs.h) */
 };

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 
 #include "lib/control/log.h"
-#include "rxe_dm/server/sysfs.h"
+#include "rxe_dm/server/sysfs/sysfs.h"
 
 #define SERVER_FDS (64u + SYSFS_MAX_USERS)
 #define DEVICE_FDS 13u /* without slots: sockets, memory, address, QP 1 */

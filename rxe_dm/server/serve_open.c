@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "rxe_dm/server/context.h"
-#include "rxe_dm/server/ethernet.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/link/ethernet.h"
 #include "rxe_dm/server/memory.h"
 #include "rxe_dm/server/slot.h"
 

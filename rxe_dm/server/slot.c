@@ -20,10 +20,10 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/link/time_wait.h"
 #include "rxe_dm/server/memory.h"
 #include "rxe_dm/server/random.h"
 #include "rxe_dm/server/slot.h"
-#include "rxe_dm/server/time_wait.h"
 #include "rxe_dm/server/xrc.h"
 
 bool slots_init(struct device *device)

@@ -15,9 +15,9 @@
 #include "lib/control/settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/context.h"
-#include "rxe_dm/server/time_wait.h"
+#include "rxe_dm/server/link/time_wait.h"
 #include "tests/fuzz/control.h"
 
 #define MAX_CLIENTS   4u

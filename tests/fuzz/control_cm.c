@@ -10,7 +10,7 @@
 #include "lib/control/cm_numbers.h"
 #include "lib/control/cm_request.h"
 #include "lib/control/socket.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/host.h"
 #include "tests/fuzz/control.h"
 
 #define MAX_CHANNELS 8u

@@ -38,7 +38,7 @@ enum record_flag {
 	RECORD_DST = 1 << 5,  /* to anybody */
 };
 
-/* The linker gives us the calls of rxe_dm/server/time_wait.c. */
+/* The linker gives us the calls of rxe_dm/server/link/time_wait.c. */
 int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n);
 
 static struct {

@@ -9,7 +9,7 @@
 #include "lib/control/settings.h"
 #include "net/link/udp/udp.h"
 #include "net/wire/gid.h"
-#include "rxe_dm/server/ethernet.h"
+#include "rxe_dm/server/link/ethernet.h"
 #include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/memory.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Packets of QP 1: UD SEND_ONLY of one MAD each, as Linux sends them. */
-#include "rxe_dm/server/gsi.h"
+#include "rxe_dm/server/cm/gsi.h"
 #include "emu/container_of.h"
 #include "rxe_dm/server/capture.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"

@@ -26,9 +26,9 @@
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/ethernet.h"
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/link/ethernet.h"
 
 #define MESSAGES 64 /* read in one turn */
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "net/link/clock.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The life of the tree: made on request, brought up to date, removed. */
-#include "rxe_dm/server/sysfs.h"
+#include "rxe_dm/server/sysfs/sysfs.h"
 
 #include <assert.h>
 #include <dirent.h>

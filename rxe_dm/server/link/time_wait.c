@@ -16,12 +16,12 @@
 #include "net/link/udp/udp.h"
 #include "net/wire/packet.h"
 #include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/cm/gsi.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/ethernet.h"
-#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/link/ethernet.h"
+#include "rxe_dm/server/link/time_wait.h"
 #include "rxe_dm/server/memory.h"
-#include "rxe_dm/server/time_wait.h"
 
 #define ARRIVALS	256 /* what the link reads at once, so that it keeps nothing */
 #define ARRIVALS_A_TURN 1024

@@ -16,7 +16,7 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/slot.h"
-#include "rxe_dm/server/sysfs.h"
+#include "rxe_dm/server/sysfs/sysfs.h"
 
 #define UVERBS_MAJOR 231 /* also of umad nodes */
 #define UVERBS_MINOR 192

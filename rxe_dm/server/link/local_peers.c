@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Greetings between the devices of one host, and the packet filter that follows from them. */
-#include "rxe_dm/server/local_peers.h"
+#include "rxe_dm/server/link/local_peers.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The operations that the ids of librdmacm need of a host, and their start and end. */
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/host.h"
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -13,8 +13,8 @@
 #include "net/link/clock.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
+#include "rxe_dm/server/cm/gsi.h"
 #include "rxe_dm/server/conn.h"
-#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/random.h"
 

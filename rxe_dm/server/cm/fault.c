@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Decisions of fault rules about calls of librdmacm, and about messages of the connection
  * manager. */
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm/host.h"
 
 #include <stdlib.h>
 #include <string.h>
