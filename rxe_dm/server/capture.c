@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Begin and end of captures: memory for the rings, and a message to every process of the device.
  * Several captures share the rings, which hold what any of them wants. */
-#include "rxe_dm/server/capture.h"
-#include "rxe_dm/server/conn.h"
-#include "rxe_dm/server/device.h"
-#include "rxe_dm/server/instance.h"
-#include "rxe_dm/server/slot.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +17,12 @@
 #include "net/link/clock.h"
 #include "net/wire/cm_msg.h"
 #include "net/wire/packet.h"
+#include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/serve.h"
+#include "rxe_dm/server/slot.h"
 
 /* A process with a full queue misses the message: the capturing command names it. */
 static void tell(const struct attachment *attachment)

@@ -15,11 +15,14 @@
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/cm/channel.h"
+#include "rxe_dm/server/cm/fault.h"
 #include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/serve.h"
 #include "rxe_dm/server/slot.h"
 
 #ifndef SO_PEERPIDFD

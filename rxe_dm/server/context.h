@@ -60,22 +60,4 @@ void context_drop_user(struct user *user);
 void context_unbind(const struct conn *conn, const struct device *device);
 void context_free(struct context *context);
 
-/* serve_memory.c: is a window of any process bound to this region? */
-bool window_is_over(const struct object *mr);
-
-/* object.c: objects of a context. */
-struct object *context_new_object(struct context *context, enum ctl_kind kind);
-struct object *context_find(const struct context *context, uint32_t handle, enum ctl_kind kind);
-/* Frees an object even if others use it: keys die at once, device memory rests (range.h). */
-void context_free_object(struct object *object);
-/* A region or a window: its key is dead when this returns. */
-void object_kill_key(struct object *mr);
-/* Binds an object to the process of a user: it is freed with the user. */
-void object_own(struct object *object, struct user *user);
-void object_disown(struct object *object);
-/* Makes *place point to another object (or NULL), and counts both references. */
-void object_hold(struct object **place, struct object *object);
-/* Adds delta (may be negative) to the number of QPs, SRQs and AHs of the user on a PD. */
-int object_use(struct user *user, struct object *pd, int64_t delta);
-
 #endif

@@ -18,6 +18,7 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/serve.h"
 #include "rxe_dm/server/slot.h"
 
 #define FILE_MAX 65536

@@ -18,6 +18,7 @@
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
+#include "rxe_dm/server/cm/channel.h"
 #include "rxe_dm/server/cm/gsi.h"
 #include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/fault.h"

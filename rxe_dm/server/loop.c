@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Event loop on epoll. */
+#include "rxe_dm/server/loop.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>
-
-#include "rxe_dm/server/loop.h"
 
 int loop_init(struct loop *ret)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The object table: a freed handle stays unused for long, and each kind of object has a limit. Then
  * the objects of a context: how they are made, shared and freed. */
+#include "rxe_dm/server/object.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 #include <utlist.h>
 
 #include "rxe_dm/server/context.h"
-#include "rxe_dm/server/object.h"
 
 #define GENERATION_MASK (UINT32_MAX >> CTL_HANDLE_BITS)
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* First fit over a list of all ranges, used and free, in address order; and those that rest. */
+#include "rxe_dm/server/range.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <utlist.h>
 
 #include "lib/control/log.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/range.h"
 
 #define SETTLE_NS 10000000ull
 

@@ -9,6 +9,7 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/serve.h"
 #include "rxe_dm/server/slot.h"
 
 int serve_device(struct call *call)

@@ -16,7 +16,9 @@
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/serve.h"
 #include "rxe_dm/server/slot.h"
+#include "rxe_dm/server/window.h"
 
 #define ZERO_STEP	 (1u << 20)    /* bytes zeroed before other clients are served */
 #define WAIT_FOR_REST_NS 1000000000ull /* time to wait for memory that still rests */
@@ -200,27 +202,4 @@ int serve_alloc_mw(struct call *call)
 	call->reply.made.key = mw->key;
 	call->reply.made.offset = entry.addr;
 	return 0;
-}
-
-/* Read from the process's own table. What a process claims there, it claims against regions of its
- * own domains only. */
-static bool is_over(const struct object *mw, const struct object *mr)
-{
-	const struct rxe_mw *bound = &mr->context->device->shared->slot[mw->slot].mws.mw[mw->addr];
-	const uint32_t key = (uint32_t)atomic_load(&bound->state);
-
-	return key != 0 && (key & ~RXE_MW_TAG) == (mw->key & ~RXE_MW_TAG) && mw->pd == mr->pd &&
-	       __atomic_load_n(&bound->region, __ATOMIC_RELAXED) == mr->key;
-}
-
-bool window_is_over(const struct object *mr)
-{
-	const struct object *mw;
-
-	DL_FOREACH2(mr->context->windows, mw, wnext)
-	{
-		if (mr->key && is_over(mw, mr))
-			return true;
-	}
-	return false;
 }

@@ -8,6 +8,7 @@
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/link/ethernet.h"
 #include "rxe_dm/server/memory.h"
+#include "rxe_dm/server/serve.h"
 #include "rxe_dm/server/slot.h"
 
 /* Hands out the slot's socket; of a memory link its doorbell and its rings; on an interface a new

@@ -9,7 +9,9 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/serve.h"
 #include "rxe_dm/server/slot.h"
+#include "rxe_dm/server/window.h"
 #include "rxe_dm/server/xrc.h"
 
 #define WAIT_FOR_OTHERS_NS 100000000ull /* longest time that a stopped process delays a dereg */

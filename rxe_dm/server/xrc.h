@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* XRC domains of a device, and the handles of its XRC targets: serve_xrc.c. */
+/* XRC domains of a device, and the handles of its XRC targets: xrc.c. */
 #ifndef RXE_DM_SERVER_XRC_H
 #define RXE_DM_SERVER_XRC_H
 

@@ -473,7 +473,7 @@ MUTATIONS = [
      "\tfree(peer);\n\t(void)known;\n\t(void)device;\n", "the ports of a server that has exited stay trusted", "server_peers"),
     ("rereg_waits_for_none", "rxe_dm/server/serve_region.c:serve_rereg_mr", "\t\tif (others == OTHERS_INSIDE)\n\t\t\treturn SERVE_WAIT;\n", "",
      "a region changes while another process is inside", "server_share"),
-    ("xrcd_of_any_device", "rxe_dm/server/serve_xrc.c:find_domain", "object->addr == (uint64_t)of->st_ino && object->len == (uint64_t)of->st_dev",
+    ("xrcd_of_any_device", "rxe_dm/server/xrc.c:find_domain", "object->addr == (uint64_t)of->st_ino && object->len == (uint64_t)of->st_dev",
      "object->addr == (uint64_t)of->st_ino", "files of one inode number on two devices share an XRC domain", "server_objects"),
     ("rcv_data_in_bytes", "rxe_dm/server/sysfs/device.c:fill_counts", "\"counters/port_rcv_data\", c.rcvd_bytes / 4", "\"counters/port_rcv_data\", c.rcvd_bytes",
      "port_rcv_data counts bytes", "view_counters"),

@@ -14,6 +14,7 @@
 
 #include "emu/container_of.h"
 #include "lib/control/socket.h"
+#include "rxe_dm/server/cm/channel.h"
 #include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Decisions of fault rules about calls of librdmacm, and about messages of the connection
  * manager. */
-#include "rxe_dm/server/cm/host.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/inject/rule.h"
+#include "rxe_dm/server/cm/fault.h"
+#include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"

@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Packets of QP 1: UD SEND_ONLY of one MAD each, as Linux sends them. */
-#include "rxe_dm/server/cm/gsi.h"
-#include "emu/container_of.h"
-#include "rxe_dm/server/capture.h"
-#include "rxe_dm/server/cm/host.h"
-#include "rxe_dm/server/device.h"
-#include "rxe_dm/server/instance.h"
-#include "rxe_dm/server/limit.h"
-#include "rxe_dm/server/memory.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -17,6 +8,7 @@
 #include <sys/epoll.h>
 #include <utlist.h>
 
+#include "emu/container_of.h"
 #include "net/link/clock.h"
 #include "net/link/udp/address.h"
 #include "net/link/udp/udp.h"
@@ -24,6 +16,14 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "rxe_dm/cma/cma.h"
+#include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/cm/fault.h"
+#include "rxe_dm/server/cm/gsi.h"
+#include "rxe_dm/server/cm/host.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/limit.h"
+#include "rxe_dm/server/memory.h"
 
 #define GSI_PKEY    0xffffu
 #define PKEY_BASE   0x7fffu

@@ -13,6 +13,7 @@
 #include "net/link/clock.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
+#include "rxe_dm/server/cm/channel.h"
 #include "rxe_dm/server/cm/gsi.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"

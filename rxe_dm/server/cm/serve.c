@@ -3,9 +3,12 @@
 #include <errno.h>
 
 #include "net/link/clock.h"
+#include "rxe_dm/server/cm/channel.h"
+#include "rxe_dm/server/cm/fault.h"
 #include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/serve.h"
 
 #define MAX_ERRNO 4095 /* the kernel's */
 

@@ -9,6 +9,8 @@
  * The port follows the interface. The kernel reports every change of every interface; each report
  * only triggers a check of the device's interface. An interface that was deleted and created again
  * under the same name is a different one: packet sockets do not follow it. */
+#include "rxe_dm/server/link/ethernet.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -28,7 +30,6 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/instance.h"
-#include "rxe_dm/server/link/ethernet.h"
 
 #define MESSAGES 64 /* read in one turn */
 

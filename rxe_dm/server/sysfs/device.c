@@ -16,6 +16,8 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/slot.h"
+#include "rxe_dm/server/sysfs/device.h"
+#include "rxe_dm/server/sysfs/file.h"
 #include "rxe_dm/server/sysfs/sysfs.h"
 
 #define UVERBS_MAJOR 231 /* also of umad nodes */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rxe_dm/server/sysfs/file.h"
 #include "rxe_dm/server/sysfs/sysfs.h"
 
 #define FOLDER_FLAGS  (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

@@ -21,6 +21,9 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/listener.h"
+#include "rxe_dm/server/serve.h"
+#include "rxe_dm/server/sysfs/device.h"
+#include "rxe_dm/server/sysfs/file.h"
 
 /* A process that has asked for the files. It keeps its number when it executes the program. */
 struct user_process {

@@ -19,7 +19,6 @@
 
 #define SYSFS_MAX_USERS 32u /* programs that are watched; the server may end under further ones */
 
-struct device;
 struct instance;
 
 /* Makes the files where a server was killed, or a program that has the folder starts this one.
@@ -31,33 +30,5 @@ bool sysfs_in_use(const struct instance *instance);
 /* Brings the files up to date as far as that is due. Returns when it is due again;
  * UINT64_MAX: not by time. */
 uint64_t sysfs_run(struct instance *instance, uint64_t now_ns);
-
-/* sysfs_file.c: paths are relative to the folder. */
-/* Makes the folder, or empties one of this user. Returns a descriptor, or a negative errno. The
- * folder is locked until the descriptor is closed. */
-int sysfs_make_root(const char *path);
-/* Removes folders of this user that no server holds locked: what killed servers left. The names of
- * such folders begin with prefix. */
-void sysfs_remove_dead(const char *folder, const char *prefix);
-/* Also closes the descriptor. */
-void sysfs_remove_root(int root, const char *path);
-/* Each returns false where an earlier call did or this one fails: *ok collects them. */
-void sysfs_folder(int root, bool *ok, const char *path);
-void sysfs_link(int root, bool *ok, const char *path, const char *to);
-/* Writes in place, so that an open file shows the new value. text has no newline at its end. */
-void sysfs_write(int root, bool *ok, const char *path, const char *text);
-/* An empty file that stands for a device node. */
-void sysfs_node(int root, bool *ok, const char *path);
-
-/* sysfs_device.c */
-/* What the files of a device hold. */
-#define SYSFS_MAX_COUNTS 64
-struct sysfs_device {
-	uint32_t generation, port_state;
-	uint64_t count[SYSFS_MAX_COUNTS];
-};
-void sysfs_make_device(int root, bool *ok, const struct device *device, struct sysfs_device *ret);
-void sysfs_update_state(int root, const struct device *device, struct sysfs_device *held);
-void sysfs_update_counters(int root, struct device *device, struct sysfs_device *held);
 
 #endif

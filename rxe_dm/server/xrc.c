@@ -7,6 +7,8 @@
  * that created it; each process that created or opened it has a handle here. The server counts
  * them, and passes the queue pair's events on to all who opened it. The process ends the queue pair
  * when the last handle is freed. */
+#include "rxe_dm/server/xrc.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +24,8 @@
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/serve.h"
 #include "rxe_dm/server/slot.h"
-#include "rxe_dm/server/xrc.h"
 
 /* Returns any handle of the inode's domain; NULL: it has none. */
 static const struct object *find_domain(const struct device *device, const struct stat *of)
