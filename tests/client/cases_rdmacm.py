@@ -13,7 +13,7 @@ from huge_pages import huge_pages, in_pool
 from instance import Instance, free_port
 from program import Failure, Skip, until
 
-TESTS = ["connect", "events", "bad", "limits", "newer", "sync"]
+TESTS = ["connect", "events", "bad", "limits", "newer", "queues", "sync"]
 
 
 def need_library(instance):

@@ -447,6 +447,7 @@ START_TEST(options)
 	size_t i;
 	int fd = rsocket(AF_INET, SOCK_STREAM, 0);
 
+	ck_assert_int_eq(number_of(fd, IPPROTO_TCP, TCP_KEEPIDLE), 7200); /* Linux's */
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		ck_assert_int_eq(
 			rsetsockopt(fd, rows[i].level, rows[i].name, &rows[i].value, sizeof(int)),
@@ -460,6 +461,15 @@ START_TEST(options)
 	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_DEBUG, &linger, sizeof(linger)), -1);
 	ck_assert_int_eq(errno, ENOPROTOOPT);
 	ck_assert_int_eq(number_of(fd, SOL_SOCKET, SO_TYPE), SOCK_STREAM);
+	len = sizeof(linger);
+	ck_assert_int_eq(rgetsockopt(fd, SOL_RDMA, 99, &linger, &len), -1);
+	ck_assert_int_eq(errno, EOPNOTSUPP);
+	ck_assert_int_eq(rgetsockopt(fd, IPPROTO_IP, IP_TTL, &linger, &len), -1);
+	ck_assert_int_eq(errno, ENOPROTOOPT);
+	time.tv_usec = 1000000;
+	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)), -1);
+	ck_assert_int_eq(errno, EDOM);
+	time.tv_usec = 1000;
 	rclose(fd);
 
 	stream_open(&s);

@@ -21,7 +21,7 @@ ROOMS = {
                          85),
     "rxe_dm/cm": Room(["rxe_dm/cm"], CM, 95),
     "rxe_dm/cma": Room(["rxe_dm/cma"], rf"{ID}|server_cm|client:rdmacm_(connect|events|bad|sync)", 85),
-    "lib/rdmacm": Room(["lib/rdmacm"], r"rdmacm_channel|rsocket_message|client:rdmacm_(connect|events|bad|sync|limits|newer)|"
+    "lib/rdmacm": Room(["lib/rdmacm"], r"rdmacm_channel|rsocket_message|client:rdmacm_(connect|events|bad|sync|limits|newer|queues)|"
                        r"client:rsocket_(stream|datagram|epoll|iomap|transfer)", 85),
     "rxe_dm/server": Room(["rxe_dm/server"], r"server_.*|client:verbs_(regions|share|xrc|dm|mw|flow)|client:rdmacm_(connect|events)", 85),
 }
