@@ -165,24 +165,20 @@ uint32_t rxe_flush_rights(const struct feth *feth)
 	       (feth->placement & FETH_PERSISTENT ? (uint32_t)RXE_FLUSH_PERSISTENT : 0);
 }
 
-/* The whole of a region, or of a window's part of one. */
-static enum mr_check whole(const struct rxe_engine *engine, uint32_t rkey, uint64_t *ret_iova,
-			   uint64_t *ret_len)
+/* The whole of a region, or of a window's part of one. No byte for a bad key: reach() refuses it. */
+static void whole(const struct rxe_engine *engine, uint32_t rkey, uint64_t *ret_iova,
+		  uint64_t *ret_len)
 {
 	const struct rxe_mr *mr = rxe_mr_find(engine->cfg.mrs, rkey);
 	const struct rxe_mr *window = mr ? NULL : rxe_mw_find(engine->cfg.mrs, rkey);
-	struct rxe_mw_bound bound;
+	struct rxe_mw_bound bound = { 0 };
 
-	if (mr) {
-		*ret_iova = mr->iova;
-		*ret_len = mr->len;
-		return MR_OK;
-	}
-	if (!window || !rxe_mw_read(&engine->cfg.mws, window, rkey, &bound))
-		return MR_BAD_KEY;
+	if (mr)
+		bound = (struct rxe_mw_bound){ .iova = mr->iova, .len = mr->len };
+	else if (window)
+		(void)rxe_mw_read(&engine->cfg.mws, window, rkey, &bound);
 	*ret_iova = bound.iova;
 	*ret_len = bound.len;
-	return MR_OK;
 }
 
 /* The key must be good even if len is 0, as for rdma_rxe. Checks the rights for the placement. */
@@ -191,12 +187,11 @@ static enum mr_check check_flush(const struct rxe_engine *engine, struct rxe_key
 				 uint32_t len, struct rxe_span *ret)
 {
 	const uint32_t rights = rxe_flush_rights(feth);
-	enum mr_check result = MR_OK;
 	uint64_t bytes = len;
 
 	if (feth->selectivity != FETH_RANGE)
-		result = whole(engine, rkey, &iova, &bytes);
-	return result == MR_OK ? reach(engine, user, rkey, rights, iova, bytes, ret) : result;
+		whole(engine, rkey, &iova, &bytes);
+	return reach(engine, user, rkey, rights, iova, bytes, ret);
 }
 
 enum mr_check rxe_remote_flush(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,

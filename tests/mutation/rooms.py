@@ -17,13 +17,21 @@ ROOMS = {
     "net/wire": Room(["net/wire"], rf"wire.*|emu_uc|emu_ud|malformed|golden.*|cma_id|{CM}", 95),
     "net/link": Room(["net/link"], r"udp_.*|memory_.*|capture.*|verbs_capture|descriptor|frame|fault_.*|neighbor|veth_split|veth_net|client:verbs_rc|client:verbs_faults", 85),
     "lib/progress": Room(["lib/progress"], r"arrivals|remote|verbs_memory|credits|schedule.*|processors|starvation|udp_veth|"
-                         r"client:verbs_(rc|errors|events|srq|share|share_no_vm|flush|odp|odp_share|threads|regions|mw|xrc|xrc_no_vm|delayed_ack|raw|cq|dm|faults)",
-                         85),
+                         r"client:verbs_(rc|errors|events|srq|share|share_no_vm|flush|odp|odp_share|threads|regions|mw|xrc|xrc_no_vm|delayed_ack)|"
+                         r"client:verbs_(raw|raw_faults|cq|dm|faults|counters|wr|umem|fork|ud|tag|closefrom|bad)|client:memory_(verbs_rc|faults)|"
+                         r"client:capture_(connection|raw|killed)|client:cause_(receive|nak)|client:fault_(timed|time_wait)|client:vethdev_raw", 85),
     "rxe_dm/cm": Room(["rxe_dm/cm"], CM, 95),
     "rxe_dm/cma": Room(["rxe_dm/cma"], rf"{ID}|server_cm|client:rdmacm_(connect|events|bad|sync)", 85),
     "lib/rdmacm": Room(["lib/rdmacm"], r"rdmacm_channel|rsocket_message|client:rdmacm_(connect|events|bad|sync|limits|newer|queues)|"
-                       r"client:rsocket_(stream|datagram|epoll|iomap|transfer)", 85),
-    "rxe_dm/server": Room(["rxe_dm/server"], r"server_.*|client:verbs_(regions|share|xrc|dm|mw|flow)|client:rdmacm_(connect|events)", 85),
+                       r"client:rsocket_(stream|datagram|epoll|iomap|transfer|hostile|preload|rcopy|udpong_echo)|client:rsocket_r(io)?stream_verify|"
+                       r"client:rsocket_rstream_(async|refused)|client:rdmacm_(mckey|udaddy|rdma_xserver_xrc|ucmatose_migrate|rdma_core)|"
+                       r"client:cm_(refused_here|server_stopped|device_events)", 85),
+    "rxe_dm/server": Room(["rxe_dm/server"], r"server_.*|client:verbs_(regions|share|xrc|dm|mw|flow|control|umem|dm_huge_pages)|"
+                          r"client:rdmacm_(connect|events|ucmatose_migrate)|client:cm_(device_events|show|rules|killed)|client:show(_features)?|"
+                          r"client:view_(tools|paths|counters|state|life|host_devices|squatted)|client:profile_(rxe|own_file|errors)|client:low_memlock|"
+                          r"client:capture_(connection|limits|killed|two_devices)|client:fault_(docs_port_down|docs_verbs|timed|shown|command|relative_file)|"
+                          r"client:(busy_port|busy_everywhere|squatted_(lock|name)|few_descriptors(_for_a_server)?|bad_settings|two_(devices|instances))|"
+                          r"client:vethdev_(gateway|refused|carrier|neighbors)|client:(stopped_device_server|no_random_numbers|memory_verbs_rc)", 85),
 }
 
 # Long runs, made short: arguments by name. None: the test takes too long to run for each mutant.

@@ -72,6 +72,31 @@ START_TEST(once_for_each_loss)
 }
 END_TEST
 
+/* As above, where only what is missing is sent again. Its round trip is not timed (Karn). */
+START_TEST(once_for_each_loss_of_a_held_flight)
+{
+	uint32_t peak;
+
+	node_hold(x);
+	node_hold(y);
+	connect_with_mtu(4096);
+	w.trace.quiet = 1;
+	fault("drop a WRITE_MIDDLE 110");
+	fault("drop a WRITE_MIDDLE 120");
+	WRITE(1u << 20, .to = 0x100000);
+	world_flush(&w);
+	peak = in_flight();
+	ck_assert(a->qp.rc.req.rtt.is_timing);
+	run_until_lost();
+	ck_assert(!a->qp.rc.req.rtt.is_timing);
+	ck_assert_uint_eq(window()->packets, peak / 2);
+	world_run(&w);
+	ck_assert_uint_ge(window()->packets, peak / 2);
+	ck_assert_uint_eq(x->counters.completer_retry_err, 2);
+	expect_same(x, 0, y, 0x100000, 1u << 20);
+}
+END_TEST
+
 START_TEST(it_grows_again)
 {
 	connect_with_mtu(4096);
@@ -259,7 +284,8 @@ START_TEST(a_new_connection_remembers_nothing)
 }
 END_TEST
 
-RUN_TESTS("window", a_loss_halves_what_is_under_way, once_for_each_loss, it_grows_again,
+RUN_TESTS("window", a_loss_halves_what_is_under_way, once_for_each_loss,
+	  once_for_each_loss_of_a_held_flight, it_grows_again,
 	  the_smallest_window_does_not_stall, more_is_left_within_a_host,
 	  a_local_peer_may_take_more, another_host_takes_what_all_take,
 	  a_reader_asks_for_less_at_a_time, delayed_responses_to_the_larger_request,

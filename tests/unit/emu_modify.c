@@ -4,6 +4,8 @@
  * Linux checks all devices. */
 #include <string.h>
 
+#include "emu/deadline.h"
+#include "emu/rc/responder_reply.h"
 #include "emu_fixture.h"
 #include "tests/suite.h"
 
@@ -376,6 +378,16 @@ START_TEST(reset_clears_everything)
 }
 END_TEST
 
+START_TEST(reset_delays_no_ack)
+{
+	static struct rc_reply reply;
+
+	rc_reply_reset(&reply);
+	ck_assert(reply.ack_delay_until_ns == RXE_NEVER);
+	ck_assert(rc_reply_next_ns(&reply) == RXE_NEVER);
+}
+END_TEST
+
 START_TEST(query_shows_what_was_set)
 {
 	const struct rxe_qp_attr given = good_attr(2, 9);
@@ -480,6 +492,7 @@ int main(void)
 	tcase_add_test(tcase, paths_that_lead_nowhere);
 	tcase_add_test(tcase, cur_state_must_be_true);
 	tcase_add_test(tcase, reset_clears_everything);
+	tcase_add_test(tcase, reset_delays_no_ack);
 	tcase_add_test(tcase, query_shows_what_was_set);
 	tcase_add_test(tcase, drained_is_said_once);
 	tcase_add_test(tcase, another_path_in_sqd);

@@ -3,6 +3,7 @@
  * that another slot writes is trusted. */
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -546,6 +547,56 @@ START_TEST(refuses_what_is_no_hub)
 }
 END_TEST
 
+static int maps_of_hub(void)
+{
+	char line[512];
+	int n = 0;
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, "rxe_dm hub") != NULL;
+	fclose(f);
+	return n;
+}
+
+START_TEST(a_closed_link_unmaps_the_hub)
+{
+	const int before = maps_of_hub();
+	struct link *c = open_slot(C);
+
+	ck_assert_int_eq(maps_of_hub(), before + 1);
+	link_close(c);
+	ck_assert_int_eq(maps_of_hub(), before);
+}
+END_TEST
+
+START_TEST(packets_alone_where_trains_are_off)
+{
+	struct memory_cfg cfg = cfg_of(C);
+	struct link *c;
+
+	cfg.trains = false;
+	c = open_with(&cfg);
+	ck_assert_uint_eq(c->max_segs, 1);
+	ck_assert_uint_eq(a->max_segs, TRAIN_MAX_SEGS);
+	link_close(c);
+}
+END_TEST
+
+/* 0 means no process. */
+START_TEST(epochs_wrap_past_zero)
+{
+	const uint32_t before = hub.last_epoch;
+
+	ck_assert_int_eq(memory_hub_attach(&hub, C), 0);
+	ck_assert_uint_eq(hub.slot[C].epoch, before + 1);
+	hub.last_epoch = UINT32_MAX;
+	ck_assert_int_eq(memory_hub_attach(&hub, C), 0);
+	ck_assert_uint_eq(hub.slot[C].epoch, 1);
+}
+END_TEST
+
 START_TEST(knows_its_descriptors)
 {
 	struct memory_cfg cfg = cfg_of(C);
@@ -592,6 +643,9 @@ static TCase *make_tests(void)
 	tcase_add_test(tests, bad_records_are_counted);
 	tcase_add_test(tests, a_busy_hub_pushes_back);
 	tcase_add_test(tests, refuses_what_is_no_hub);
+	tcase_add_test(tests, a_closed_link_unmaps_the_hub);
+	tcase_add_test(tests, packets_alone_where_trains_are_off);
+	tcase_add_test(tests, epochs_wrap_past_zero);
 	tcase_add_test(tests, knows_its_descriptors);
 	return tests;
 }

@@ -52,6 +52,22 @@ START_TEST(arp_of_linux)
 }
 END_TEST
 
+/* A probe (RFC 5227 section 2.1.1) has no sender's address; the target's MAC address may be anything. */
+START_TEST(arp_probe)
+{
+	static const uint8_t frame[42] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 0x00, 0x00, 0x00, 0x00, 0x0b, 0x08, 0x06,
+		0x00, 0x01, 0x08, 0x00, 0x06, 0x04, 0x00, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00, 0x0b,
+		0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0a, 0x09, 0x00, 0x01,
+	};
+	struct neighbor_message message;
+
+	ck_assert_int_eq(parse_copy(&message, frame, sizeof(frame)), NEIGHBOR_SOLICITATION);
+	ck_assert(gid_equal(&message.target, &v4_a.gid));
+	ck_assert(!message.has_sender);
+}
+END_TEST
+
 /* Solicitation and advertisement between two devices, and the fields of their frames. */
 static void converse(const struct neighbor_self *a, const struct neighbor_self *b)
 {
@@ -344,6 +360,7 @@ int main(void)
 	TCase *frames = tcase_create("frames"), *known = tcase_create("table");
 
 	tcase_add_test(frames, arp_of_linux);
+	tcase_add_test(frames, arp_probe);
 	tcase_add_test(frames, conversations);
 	tcase_add_test(frames, announcements);
 	tcase_add_test(frames, nameless);

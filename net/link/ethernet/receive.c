@@ -101,15 +101,14 @@ static uint16_t find_step(const struct icrc_flow *flow, uint16_t ip_id, const ui
 struct ethernet_split ethernet_split(const struct icrc_flow *flow, uint16_t ip_id, const uint8_t *p,
 				     uint32_t len, uint32_t gso_size)
 {
-	struct ethernet_split split = { .seg_len = len, .id_step = 1 };
+	struct ethernet_split split = { .seg_len = len };
 
 	if (gso_size)
 		split.seg_len = gso_size < len ? gso_size : len;
 	else if (len >= 2 * MIN_PACKET && !is_right(flow, ip_id, p, len))
 		split.seg_len = find_size(flow, ip_id, p, len);
 	assert(split.seg_len > 0 || len == 0);
-	if (split.seg_len < len)
-		split.id_step = find_step(flow, ip_id, p, len, split.seg_len);
+	split.id_step = find_step(flow, ip_id, p, len, split.seg_len);
 	return split;
 }
 
