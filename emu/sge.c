@@ -165,7 +165,7 @@ uint32_t rxe_flush_rights(const struct feth *feth)
 	       (feth->placement & FETH_PERSISTENT ? (uint32_t)RXE_FLUSH_PERSISTENT : 0);
 }
 
-/* The whole of a region, or of a window's part of one. No byte for a bad key: reach() refuses it. */
+/* The whole of a region, or of a window's part of one. No byte for a bad key: reach() refuses. */
 static void whole(const struct rxe_engine *engine, uint32_t rkey, uint64_t *ret_iova,
 		  uint64_t *ret_len)
 {

@@ -52,7 +52,7 @@ START_TEST(arp_of_linux)
 }
 END_TEST
 
-/* A probe (RFC 5227 section 2.1.1) has no sender's address; the target's MAC address may be anything. */
+/* A probe (RFC 5227 section 2.1.1) has no sender address, and any target MAC address. */
 START_TEST(arp_probe)
 {
 	static const uint8_t frame[42] = {
