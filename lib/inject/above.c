@@ -17,7 +17,7 @@
 #define KIND_VERB	0x20000u
 #define KIND_MESSAGE	0x30000u
 
-static_assert(INJECT_VERBS <= 128, "fault_rule.verb_set");
+static_assert(INJECT_VERBS <= 128, "inject_rule_verb.set");
 
 /* As enum ibv_wc_status counts them. */
 static const char *const statuses[] = {
@@ -83,9 +83,10 @@ enum inject_verb_kind inject_verb_kind(enum inject_verb verb)
 
 bool inject_word_side(struct inject_rule *rule, const char *value)
 {
-	rule->any_side = strcmp(value, "any") == 0;
-	rule->side = strcmp(value, "recv") == 0 ? INJECT_RECV : INJECT_SEND;
-	return rule->any_side || rule->side == INJECT_RECV || strcmp(value, "send") == 0;
+	rule->u.completion.any_side = strcmp(value, "any") == 0;
+	rule->u.completion.side = strcmp(value, "recv") == 0 ? INJECT_RECV : INJECT_SEND;
+	return rule->u.completion.any_side || rule->u.completion.side == INJECT_RECV ||
+	       strcmp(value, "send") == 0;
 }
 
 bool inject_word_status(struct inject_rule *rule, const char *value)
@@ -95,7 +96,7 @@ bool inject_word_status(struct inject_rule *rule, const char *value)
 	for (uint32_t i = 1; i < NUM_STATUSES; i++) {
 		if (strcmp(statuses[i] + skip, value) != 0)
 			continue;
-		rule->status = i;
+		rule->u.completion.status = i;
 		return true;
 	}
 	return false;
@@ -114,7 +115,7 @@ static bool add_verb(struct inject_rule *rule, const char *pattern)
 			continue;
 		if (fnmatch(pattern, whole ? name : name + 4, 0) != 0)
 			continue;
-		rule->verb_set[verb / 64] |= 1ull << verb % 64;
+		rule->u.verb.set[verb / 64] |= 1ull << verb % 64;
 		any = true;
 	}
 	return any;
@@ -122,8 +123,8 @@ static bool add_verb(struct inject_rule *rule, const char *pattern)
 
 bool inject_word_name(struct inject_rule *rule, const char *value)
 {
-	return inject_parse_list(rule, value, add_verb, rule->verbs) &&
-	       (rule->verb_set[0] || rule->verb_set[1]);
+	return inject_parse_list(rule, value, add_verb, rule->u.verb.names) &&
+	       (rule->u.verb.set[0] || rule->u.verb.set[1]);
 }
 
 static bool add_message(struct inject_rule *rule, const char *name)
@@ -131,7 +132,7 @@ static bool add_message(struct inject_rule *rule, const char *name)
 	for (uint32_t attr = CM_REQ; attr <= CM_APR; attr++) {
 		if (strcmp(cm_attr_str((enum cm_attr)attr), name) != 0)
 			continue;
-		rule->message_set |= 1u << (attr - CM_REQ);
+		rule->u.message.set |= 1u << (attr - CM_REQ);
 		return true;
 	}
 	return false;
@@ -139,7 +140,8 @@ static bool add_message(struct inject_rule *rule, const char *name)
 
 bool inject_word_message(struct inject_rule *rule, const char *value)
 {
-	return inject_parse_list(rule, value, add_message, rule->messages) && rule->message_set;
+	return inject_parse_list(rule, value, add_message, rule->u.message.names) &&
+	       rule->u.message.set;
 }
 
 bool inject_word_errno(struct inject_rule *rule, const char *value)
@@ -147,7 +149,7 @@ bool inject_word_errno(struct inject_rule *rule, const char *value)
 	uint32_t number;
 
 	if (inject_parse_u32(value, 1, ERRNO_MAX, &number)) {
-		rule->error = (int)number;
+		rule->u.verb.error = (int)number;
 		return true;
 	}
 	for (int i = 1; i <= ERRNO_MAX; i++) {
@@ -155,7 +157,7 @@ bool inject_word_errno(struct inject_rule *rule, const char *value)
 
 		if (!name || strcmp(name, value) != 0)
 			continue;
-		rule->error = i;
+		rule->u.verb.error = i;
 		return true;
 	}
 	return false;
@@ -163,24 +165,24 @@ bool inject_word_errno(struct inject_rule *rule, const char *value)
 
 bool inject_word_after(struct inject_rule *rule, const char *value)
 {
-	return inject_parse_duration(value, INJECT_MAX_AFTER_NS, &rule->after_ns);
+	return inject_parse_duration(value, INJECT_MAX_AFTER_NS, &rule->u.device.after_ns);
 }
 
 bool inject_word_gid(struct inject_rule *rule, const char *value)
 {
-	rule->gid = (struct gid){ .raw = { [10] = 0xff, [11] = 0xff } };
-	rule->gid_has = true;
-	if (inet_pton(AF_INET, value, rule->gid.raw + 12) == 1 ||
-	    inet_pton(AF_INET6, value, rule->gid.raw) == 1)
+	rule->u.device.gid = (struct gid){ .raw = { [10] = 0xff, [11] = 0xff } };
+	rule->u.device.has_gid = true;
+	if (inet_pton(AF_INET, value, rule->u.device.gid.raw + 12) == 1 ||
+	    inet_pton(AF_INET6, value, rule->u.device.gid.raw) == 1)
 		return true;
-	rule->gid = (struct gid){ 0 };
+	rule->u.device.gid = (struct gid){ 0 };
 	return strcmp(value, "none") == 0;
 }
 
 bool inject_word_to(struct inject_rule *rule, const char *value)
 {
-	rule->gid_moves = true;
-	return inject_parse_u32(value, 0, INJECT_GIDS - 1, &rule->gid_to);
+	rule->u.device.moves = true;
+	return inject_parse_u32(value, 0, INJECT_GIDS - 1, &rule->u.device.to);
 }
 
 static uint64_t owner_of(const struct inject_completion *completion)
@@ -197,7 +199,7 @@ bool inject_fires_completion(const struct inject_rule *rule, uint32_t id,
 
 bool inject_selects_verb(const struct inject_rule *rule, enum inject_verb verb)
 {
-	return rule->action == INJECT_VERB && rule->verb_set[verb / 64] >> verb % 64 & 1;
+	return rule->action == INJECT_VERB && rule->u.verb.set[verb / 64] >> verb % 64 & 1;
 }
 
 bool inject_fires_verb(const struct inject_rule *rule, uint32_t id, enum inject_verb verb,
@@ -210,11 +212,10 @@ bool inject_selects_message(const struct inject_rule *rule, uint32_t attr, enum 
 {
 	if (rule->action == INJECT_CM_REJECT)
 		return attr == CM_REQ && dir == FAULT_IN;
-	if (rule->action != INJECT_CM_DROP && rule->action != INJECT_CM_DUPLICATE &&
-	    rule->action != INJECT_CM_DELAY)
+	if (!inject_is_of_messages(rule->action))
 		return false;
 	return (rule->packet.any_dir || rule->packet.dir == dir) &&
-	       (!rule->message_set || rule->message_set >> (attr - CM_REQ) & 1);
+	       (!rule->u.message.set || rule->u.message.set >> (attr - CM_REQ) & 1);
 }
 
 bool inject_fires_message(const struct inject_rule *rule, uint32_t id, uint32_t attr,
@@ -227,7 +228,7 @@ static bool selects_completion(const struct inject_rule *rule,
 			       const struct inject_completion *completion)
 {
 	return rule->action == INJECT_COMPLETION &&
-	       (rule->any_side || rule->side == completion->side) &&
+	       (rule->u.completion.any_side || rule->u.completion.side == completion->side) &&
 	       fault_in_range(&rule->packet.qp, completion->qpn) &&
 	       fault_in_range(&rule->packet.qp_index, completion->qp_index);
 }

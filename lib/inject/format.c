@@ -120,27 +120,27 @@ static void put_probability(struct printer *p, uint32_t probability)
 
 static void put_verb(struct printer *p, const struct inject_rule *rule)
 {
-	const char *name = inject_errno_name(rule->error);
+	const char *name = inject_errno_name(rule->u.verb.error);
 
-	put(p, " name=%s", rule->verbs);
+	put(p, " name=%s", rule->u.verb.names);
 	if (name)
 		put(p, " errno=%s", name);
 	else
-		put(p, " errno=%d", rule->error);
+		put(p, " errno=%d", rule->u.verb.error);
 }
 
 static void put_gid(struct printer *p, const struct inject_rule *rule)
 {
-	const bool v4 = gid_is_v4(&rule->gid);
+	const bool v4 = gid_is_v4(&rule->u.device.gid);
 	char text[INET6_ADDRSTRLEN] = "none";
 
-	put(p, " index=%" PRIu32, rule->gid_index);
-	if (rule->gid_moves)
-		put(p, " to=%" PRIu32, rule->gid_to);
-	if (!rule->gid_has)
+	put(p, " index=%" PRIu32, rule->u.device.index);
+	if (rule->u.device.moves)
+		put(p, " to=%" PRIu32, rule->u.device.to);
+	if (!rule->u.device.has_gid)
 		return;
-	if (!gid_is_zero(&rule->gid))
-		inet_ntop(v4 ? AF_INET : AF_INET6, rule->gid.raw + (v4 ? 12 : 0), text,
+	if (!gid_is_zero(&rule->u.device.gid))
+		inet_ntop(v4 ? AF_INET : AF_INET6, rule->u.device.gid.raw + (v4 ? 12 : 0), text,
 			  sizeof(text));
 	put(p, " gid=%s", text);
 }
@@ -174,9 +174,9 @@ static void put_packet_action(struct printer *p, const struct fault_rule *rule)
 
 static void put_completion(struct printer *p, const struct inject_rule *rule)
 {
-	put(p, " status=%s", inject_status_str(rule->status));
-	if (!rule->any_side)
-		put(p, " side=%s", rule->side == INJECT_RECV ? "recv" : "send");
+	put(p, " status=%s", inject_status_str(rule->u.completion.status));
+	if (!rule->u.completion.any_side)
+		put(p, " side=%s", rule->u.completion.side == INJECT_RECV ? "recv" : "send");
 }
 
 static void put_action(struct printer *p, const struct inject_rule *rule)
@@ -191,9 +191,9 @@ static void put_action(struct printer *p, const struct inject_rule *rule)
 	else if (rule->action == INJECT_GID_CHANGE)
 		put_gid(p, rule);
 	else if (rule->action == INJECT_CM_REJECT)
-		put(p, " reason=%" PRIu32, rule->reason);
-	else if (rule->messages[0])
-		put(p, " message=%s", rule->messages);
+		put(p, " reason=%" PRIu32, rule->u.reason);
+	else if (inject_is_of_messages(rule->action) && rule->u.message.names[0])
+		put(p, " message=%s", rule->u.message.names);
 }
 
 int inject_rule_format(char *buf, size_t size, const struct inject_rule *rule)
@@ -203,8 +203,8 @@ int inject_rule_format(char *buf, size_t size, const struct inject_rule *rule)
 	put_action(&p, rule);
 	if (rule->action >= FAULT_ACTIONS && rule->packet.delay_ns)
 		put_duration(&p, " time=", rule->packet.delay_ns);
-	if (rule->after_ns)
-		put_duration(&p, " after=", rule->after_ns);
+	if (inject_is_of_device(rule->action) && rule->u.device.after_ns)
+		put_duration(&p, " after=", rule->u.device.after_ns);
 	if (!rule->packet.any_dir)
 		put(&p, " dir=%s", rule->packet.dir == FAULT_IN ? "in" : "out");
 	if (rule->packet.opcodes[0])

@@ -205,10 +205,10 @@ static const struct word {
 	{ "name",         BIT(INJECT_VERB), "ibv_reg_mr, ibv_create_*, rdma_connect, or several with commas; 'rxe_dm fault --help' lists them", OWN(inject_word_name) },
 	{ "errno",        BIT(INJECT_VERB), "ENOMEM or another name of errno(3), or its number", OWN(inject_word_errno) },
 	{ "after",        DEVICE, "5ms, 20us or 1s, up to 3600s", OWN(inject_word_after) },
-	{ "index",        BIT(INJECT_GID_CHANGE), "an index of the GID table, 0 to 15", NUMBER(gid_index, 0, INJECT_GIDS - 1) },
+	{ "index",        BIT(INJECT_GID_CHANGE), "an index of the GID table, 0 to 15", NUMBER(u.device.index, 0, INJECT_GIDS - 1) },
 	{ "gid",          BIT(INJECT_GID_CHANGE), "an IPv4 or IPv6 address, or none", OWN(inject_word_gid) },
 	{ "message",      CM_MESSAGES, "REQ, REP, RTU, REJ, MRA, DREQ, DREP, SIDR_REQ, SIDR_REP, or several with commas", OWN(inject_word_message) },
-	{ "reason",       BIT(INJECT_CM_REJECT), "a reason of a REJ, 1 to 65535", NUMBER(reason, 1, 65535) },
+	{ "reason",       BIT(INJECT_CM_REJECT), "a reason of a REJ, 1 to 65535", NUMBER(u.reason, 1, 65535) },
 	{ "to",           BIT(INJECT_GID_CHANGE), "another index of the GID table, 0 to 15", OWN(inject_word_to) },
 };
 /* clang-format on */
@@ -304,10 +304,11 @@ static bool parse_word(struct inject_rule *rule, const char *text, uint32_t *giv
 static void set_defaults(struct inject_rule *rule, uint32_t action)
 {
 	*rule = (struct inject_rule){ .action = action,
-				      .any_side = true,
 				      .packet = { .any_dir = true, .certain = true } };
+	if (action == INJECT_COMPLETION)
+		rule->u.completion.any_side = true;
 	if (action == INJECT_CM_REJECT)
-		rule->reason = CM_REJ_CONSUMER_DEFINED;
+		rule->u.reason = CM_REJ_CONSUMER_DEFINED;
 	if (action >= FAULT_ACTIONS)
 		return;
 	rule->packet.action = (enum fault_action)action;
@@ -326,6 +327,15 @@ static void set_defaults(struct inject_rule *rule, uint32_t action)
 	}
 }
 
+static const char *wrong_with_gid(const struct inject_rule_device *device)
+{
+	if (device->has_gid && device->moves)
+		return "gid= and to= contradict each other: the entry changes, or it moves";
+	if (device->moves && device->to == device->index)
+		return "to= and index= are the same: nothing would change";
+	return NULL;
+}
+
 static bool check_whole(const struct inject_rule *rule, char *ret_error)
 {
 	const char *missing = NULL;
@@ -339,16 +349,14 @@ static bool check_whole(const struct inject_rule *rule, char *ret_error)
 	else if (rule->action == FAULT_CORRUPT && rule->packet.part == FAULT_ICRC &&
 		 rule->packet.good_icrc)
 		missing = "part=icrc and icrc=good contradict each other";
-	else if (rule->action == INJECT_COMPLETION && rule->status == 0)
+	else if (rule->action == INJECT_COMPLETION && rule->u.completion.status == 0)
 		missing = "completion needs status=, as in status=IBV_WC_RETRY_EXC_ERR";
-	else if (rule->action == INJECT_VERB && !rule->verbs[0])
+	else if (rule->action == INJECT_VERB && !rule->u.verb.names[0])
 		missing = "verb needs name=, as in name=ibv_reg_mr";
-	else if (rule->action == INJECT_VERB && rule->error == 0)
+	else if (rule->action == INJECT_VERB && rule->u.verb.error == 0)
 		missing = "verb needs errno=, as in errno=ENOMEM";
-	else if (rule->gid_has && rule->gid_moves)
-		missing = "gid= and to= contradict each other: the entry changes, or it moves";
-	else if (rule->gid_moves && rule->gid_to == rule->gid_index)
-		missing = "to= and index= are the same: nothing would change";
+	else if (rule->action == INJECT_GID_CHANGE)
+		missing = wrong_with_gid(&rule->u.device);
 	if (missing)
 		(void)snprintf(ret_error, INJECT_TEXT_MAX, "%s", missing);
 	return !missing;

@@ -42,31 +42,45 @@ enum inject_side {
 	INJECT_RECV,
 };
 
+struct inject_rule_completion {
+	uint32_t status; /* enum ibv_wc_status */
+	bool any_side;
+	enum inject_side side;
+};
+
+struct inject_rule_verb {
+	char names[FAULT_PATTERN_MAX]; /* as written */
+	uint64_t set[2];	       /* bit n of word w: verb 64 * w + n */
+	int error;		       /* errno */
+};
+
+struct inject_rule_device {
+	uint64_t after_ns; /* how long after the rule was added */
+	/* gid_change: entry index becomes gid if has_gid (zeros: empty), is exchanged with entry to
+	 * if moves, else becomes empty. */
+	uint32_t index, to;
+	bool has_gid, moves;
+	struct gid gid;
+};
+
+struct inject_rule_message {
+	char names[FAULT_PATTERN_MAX]; /* as written */
+	uint32_t set;		       /* bit n: attribute ID 0x10 + n; 0: all messages */
+};
+
 struct inject_rule {
-	uint32_t action; /* enum fault_action or enum inject_action */
+	uint32_t action; /* enum fault_action or enum inject_action; the tag of u */
 	/* The whole rule for an action on packets. The others use its queue pairs, counts,
 	 * probability and seed; those of the device also delay_ns, the length of the change (0:
 	 * until the rule is removed); cm_delay too. */
 	struct fault_rule packet;
-	uint32_t status;   /* completion: enum ibv_wc_status */
-	int error;	   /* verb: errno */
-	uint64_t after_ns; /* of the device: how long after the rule was added */
-	/* gid_change: entry gid_index becomes gid if gid_has (zeros: empty), is exchanged with
-	 * gid_to if gid_moves, else becomes empty. */
-	uint32_t gid_index;
-	bool gid_has, gid_moves;
-	struct gid gid;
-	uint32_t gid_to;
-	/* completion */
-	bool any_side;
-	enum inject_side side;
-	/* verb: as written, and bit n of word w for verb 64 * w + n */
-	char verbs[FAULT_PATTERN_MAX];
-	uint64_t verb_set[2];
-	/* cm_*: as written, and bit n for attribute ID 0x10 + n. None: all messages. */
-	char messages[FAULT_PATTERN_MAX];
-	uint32_t message_set;
-	uint32_t reason; /* cm_reject: enum cm_reject_reason */
+	union {
+		struct inject_rule_completion completion; /* INJECT_COMPLETION */
+		struct inject_rule_verb verb;		  /* INJECT_VERB */
+		struct inject_rule_device device;   /* INJECT_PORT_DOWN to INJECT_DEVICE_FATAL */
+		struct inject_rule_message message; /* INJECT_CM_DROP to INJECT_CM_DELAY */
+		uint32_t reason;		    /* INJECT_CM_REJECT: enum cm_reject_reason */
+	} u;
 };
 
 struct inject_rules {
@@ -88,6 +102,16 @@ bool inject_rule_parse(struct inject_rule *ret, const char *text, char ret_error
 /* The rule as text that parses to the same rule. Returns its length, as snprintf does. */
 int inject_rule_format(char *buf, size_t size, const struct inject_rule *rule);
 const char *inject_action_str(uint32_t action);
+/* Whether the device's server carries the action out: on the port, the GID table or the device. */
+static inline bool inject_is_of_device(uint32_t action)
+{
+	return action >= INJECT_PORT_DOWN && action <= INJECT_DEVICE_FATAL;
+}
+/* Whether the action is on messages that the rule may name. */
+static inline bool inject_is_of_messages(uint32_t action)
+{
+	return action >= INJECT_CM_DROP && action <= INJECT_CM_DELAY;
+}
 const char *inject_part_str(enum fault_part part);
 /* "IBV_WC_LOC_LEN_ERR" for 1, and so on; NULL for an unknown status. */
 const char *inject_status_str(uint32_t status);

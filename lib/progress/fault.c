@@ -217,8 +217,8 @@ uint32_t faults_completing(void *host, const struct rxe_qp *qp, bool is_recv)
 	faults_count(progress, faults->place[at], rules->id[at]);
 	ctl_log(CTL_LOG_INFO, "fault %u: %s completion %u of QP 0x%06x (#%u) ends with %s",
 		rules->id[at], is_recv ? "receive" : "send", nth, qp->qpn, qp->order,
-		inject_status_str(rules->rule[at].status));
-	return rules->rule[at].status;
+		inject_status_str(rules->rule[at].u.completion.status));
+	return rules->rule[at].u.completion.status;
 }
 
 /* Rules that are being changed at this moment are taken over with the next packet. */

@@ -112,7 +112,7 @@ static int decide(struct vb_device *dev, struct vb_gate_rules *verbs, enum injec
 		nth = ++verbs->calls[place][verb];
 		if (err || !inject_fires_verb(rule, id, verb, nth))
 			continue;
-		err = rule->error;
+		err = rule->u.verb.error;
 		faults_count(&dev->progress, place, id);
 		ctl_log(CTL_LOG_INFO, "fault %u: call %u of %s fails: %s", id, nth,
 			inject_verb_str(verb), strerror(err));

@@ -31,20 +31,14 @@ struct state {
 
 static_assert(INJECT_GIDS == RXE_MAX_GIDS, "every index that a rule may name");
 
-static bool is_ours(uint32_t action)
+static void change_gid(struct gid gids[RXE_MAX_GIDS], const struct inject_rule_device *rule)
 {
-	return action == INJECT_PORT_DOWN || action == INJECT_GID_CHANGE ||
-	       action == INJECT_DEVICE_FATAL;
-}
+	const struct gid was = gids[rule->index];
 
-static void change_gid(struct gid gids[RXE_MAX_GIDS], const struct inject_rule *rule)
-{
-	const struct gid was = gids[rule->gid_index];
-
-	assert(rule->gid_index < RXE_MAX_GIDS && rule->gid_to < RXE_MAX_GIDS);
-	gids[rule->gid_index] = rule->gid_moves ? gids[rule->gid_to] : rule->gid;
-	if (rule->gid_moves)
-		gids[rule->gid_to] = was;
+	assert(rule->index < RXE_MAX_GIDS && rule->to < RXE_MAX_GIDS);
+	gids[rule->index] = rule->moves ? gids[rule->to] : rule->gid;
+	if (rule->moves)
+		gids[rule->to] = was;
 }
 
 static bool has_gid(const struct state *state, const struct gid *gid)
@@ -79,7 +73,7 @@ static void wanted(const struct device *device, struct state *ret)
 		if (timer->phase != FAULT_PHASE_HOLDS)
 			continue;
 		if (timer->rule.action == INJECT_GID_CHANGE)
-			change_gid(ret->gids, &timer->rule);
+			change_gid(ret->gids, &timer->rule.u.device);
 		else
 			ret->port = IBV_PORT_DOWN;
 		ret->is_fatal |= timer->rule.action == INJECT_DEVICE_FATAL;
@@ -178,11 +172,11 @@ static void start_timer(struct device *device, uint32_t place, const struct inje
 
 	assert(device->shared->faults.at[place].id != 0);
 	device->faults.timers[place].phase = FAULT_PHASE_NONE;
-	if (!is_ours(rule->action))
+	if (!inject_is_of_device(rule->action))
 		return;
 	device->faults.timers[place] = (struct fault_timer){
 		.phase = FAULT_PHASE_WAITS,
-		.due_ns = now_ns + rule->after_ns,
+		.due_ns = now_ns + rule->u.device.after_ns,
 		.rule = *rule,
 	};
 	(void)fault_run(device, now_ns);

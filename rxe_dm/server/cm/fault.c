@@ -70,8 +70,9 @@ int cm_fault_decide(struct conn *conn, uint32_t index, enum inject_verb verb)
 		return 0;
 	if (!conn->cm_calls)
 		conn->cm_calls = calloc(conn->instance->num_devices, sizeof(*conn->cm_calls));
-	return conn->cm_calls && decide(device, &conn->cm_calls[index], &what, &rule) ? -rule.error
-										      : 0;
+	return conn->cm_calls && decide(device, &conn->cm_calls[index], &what, &rule)
+		       ? -rule.u.verb.error
+		       : 0;
 }
 
 bool gsi_fault_decide(struct device *device, struct cm_fault_counts *counts,

@@ -250,7 +250,7 @@ static void hand_on_ruled(struct device *device, enum fault_dir dir, const struc
 		hand_on(device, dir, path, mad);
 	} else if (rule.action == INJECT_CM_REJECT) {
 		assert(dir == FAULT_IN);
-		gsi_fault_answer(rej, mad, (uint16_t)rule.reason);
+		gsi_fault_answer(rej, mad, (uint16_t)rule.u.reason);
 		gsi_send(device, path, rej);
 	} else if (rule.action == INJECT_CM_DELAY) {
 		(void)delay(device->gsi.state, path, mad, dir, rule.packet.delay_ns);
