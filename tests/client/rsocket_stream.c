@@ -418,6 +418,43 @@ START_TEST(selects)
 }
 END_TEST
 
+START_TEST(selects_what_is_closed)
+{
+	struct timeval none = { 0 };
+	int end[2];
+	fd_set in;
+
+	ck_assert_int_eq(pipe(end), 0);
+	close(end[0]);
+	close(end[1]);
+	FD_ZERO(&in);
+	FD_SET(end[1], &in);
+	ck_assert_int_eq(rselect(end[1] + 1, &in, NULL, NULL, &none), -1);
+	ck_assert_int_eq(errno, EBADF);
+}
+END_TEST
+
+/* The events of an earlier call are gone. */
+START_TEST(polls_nothing_ready)
+{
+	struct pollfd fds[2] = { { .events = POLLIN, .revents = POLLIN | POLLERR },
+				 { .events = POLLIN, .revents = POLLIN | POLLERR } };
+	struct stream s;
+	int end[2];
+
+	stream_open(&s);
+	ck_assert_int_eq(pipe(end), 0);
+	fds[0].fd = end[0];
+	fds[1].fd = s.server;
+	ck_assert_int_eq(rpoll(fds, 2, 0), 0);
+	ck_assert_int_eq(fds[0].revents, 0);
+	ck_assert_int_eq(fds[1].revents, 0);
+	close(end[0]);
+	close(end[1]);
+	stream_close(&s);
+}
+END_TEST
+
 static int number_of(int fd, int level, int name)
 {
 	socklen_t len = sizeof(int);
@@ -469,6 +506,8 @@ START_TEST(options)
 	time.tv_usec = 1000000;
 	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)), -1);
 	ck_assert_int_eq(errno, EDOM);
+	time.tv_usec = 999999;
+	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)), 0);
 	time.tv_usec = 1000;
 	rclose(fd);
 
@@ -552,6 +591,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, a_close_beside_a_reader);
 	tcase_add_test(tests, polls_rsockets_and_pipes);
 	tcase_add_test(tests, selects);
+	tcase_add_test(tests, selects_what_is_closed);
+	tcase_add_test(tests, polls_nothing_ready);
 	tcase_add_test(tests, options);
 	tcase_add_test(tests, a_listener_that_closes_resets_what_waits);
 }

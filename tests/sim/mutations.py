@@ -25,7 +25,7 @@ MUTATIONS = [
     ("flush_of_the_range_only", "emu/sge.c:rxe_remote_flush", "at.iova, at.len, ticket)", "at.iova, len, ticket)",
      "a FLUSH of the region covers as many bytes as its RETH names"),
     ("flush_answered_too_soon", "emu/rc/responder_reply.c:send_flush", "return result == MR_DEFERRED ? SEND_DEFERRED : SEND_FAILED;",
-     "return result == MR_DEFERRED ? send_empty(engine, qp, train, answer) : SEND_FAILED;", "a FLUSH is answered before its bytes are persistent"),
+     "return result == MR_DEFERRED ? send_result(engine, qp, train, answer) : SEND_FAILED;", "a FLUSH is answered before its bytes are persistent"),
     ("flush_remembered_too_soon", "emu/rc/responder_execute.c:do_flush", "\tif (answer.is_carried_out)\n\t\trc_replay_save(", "\trc_replay_save(",
      "TIME_WAIT answers for a FLUSH that was not carried out"),
     ("atomic_write_passes_a_flush", "emu/rc/responder_execute.c:do_atomic_write", "\tif (rc_reply_is_flushing(&qp->rc.reply))\n\t\treturn RC_FAULT_DEFERRED;\n", "",
