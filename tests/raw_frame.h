@@ -40,7 +40,7 @@ static inline void raw_build_eth(struct raw_build *b, uint8_t dst, uint8_t src, 
 	raw_build_put16(p + 12, type);
 }
 
-/* Puts a tag behind the Ethernet addresses. */
+/* Puts a tag after the Ethernet addresses. */
 static inline void raw_build_tag(struct raw_build *b, uint32_t tag)
 {
 	memmove(b->p + 16, b->p + 12, b->len - 12);

@@ -195,7 +195,7 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 		return 0;
 	}
 	rdma_freeaddrinfo(info);
-	/* A program tells EAI_* by gai_strerror(3). */
+	/* A negative value is one of EAI_*: gai_strerror(3) explains it. */
 	return err < 0 ? err : rcm_result(err);
 }
 

@@ -67,7 +67,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return NULL;
 }
 
-/* The last holder ends the channel at the server: sooner, the waiting threads would hear of it. */
+/* The last holder ends the channel at the server. An earlier end would wake waiting threads. */
 static void let_go(void *arg)
 {
 	struct rcm_channel *channel = (struct rcm_channel *)arg;

@@ -34,7 +34,7 @@ struct rcm_channel {
 	uint32_t forks; /* rcm_forks() when it was made */
 };
 
-/* Which unread events are meant: those of an id, or of one membership of it. */
+/* Selects unread events: those of an id, or of one membership of it. */
 struct rcm_wanted {
 	uint64_t token;
 	uint64_t mc_token; /* 0: all of the id */

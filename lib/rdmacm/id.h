@@ -60,7 +60,7 @@ struct rcm_id {
 	size_t connect_len;
 	uint8_t initiator_depth, responder_resources;
 	struct rcm_ece local_ece, remote_ece;
-	struct ctl_cm_qp_attr attr; /* of the last event; mask 0: the server tells */
+	struct ctl_cm_qp_attr attr; /* of the last event; mask 0: ask the server */
 	bool asks_attr;		    /* an option was set: events may be older than the option */
 };
 

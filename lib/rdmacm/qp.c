@@ -150,8 +150,8 @@ static int make_ready(struct rcm_id *id, struct ibv_qp *qp)
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-/* A device without ECE, as this one is, says EOPNOTSUPP. That is no failure: errno stays what it
- * was, since programs print it with failures of others. */
+/* A device without ECE, as this one is, returns EOPNOTSUPP. This is no failure: errno keeps its
+ * value, since programs print it with failures of others. */
 static int without_ece(int err, int saved_errno)
 {
 	if (err != EOPNOTSUPP)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Which paths are ours, and what stands for them. */
+/* The device's paths, and the server's files that stand for them. */
 #include "lib/redirect/place.h"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 #define ANSWER_MS                                                                                  \
 	100 /* a server that does not answer is stopped: the counters are those of before */
 
-/* Of the nodes in Linux. */
+/* Numbers of the nodes in Linux. */
 #define VERBS_MAJOR   231
 #define UVERBS_MINOR  192
 #define MISC_MAJOR    10

@@ -5,7 +5,7 @@
  * sight, but with --host-devices.
  *
  * The library replaces calls of the C library, and passes all other paths on unchanged. It holds no
- * state but the folder's name, starts nothing, and asks nobody except for counters, which the
+ * state but the folder's name, and starts nothing. It asks the server for counters alone, which the
  * server brings up to date before they are opened. */
 #ifndef RXE_REDIRECT_PLACE_H
 #define RXE_REDIRECT_PLACE_H
@@ -24,14 +24,14 @@ void place_back(char *path);
 /* True: placed is the server's file for a device node, which has these numbers. */
 bool place_is_node(const char *placed, unsigned int *ret_major, unsigned int *ret_minor);
 
-/* The definition behind ours: the C library's, or that of another preloaded library. */
+/* The next definition after ours: the C library's, or that of another preloaded library. */
 void *place_next(void **cache, const char *name);
 #define NEXT(name)                                                                                 \
 	(__extension__({                                                                           \
 		static void *next_##name;                                                          \
 		(__typeof__(&name))place_next(&next_##name, #name);                                \
 	}))
-/* Calls the definition behind ours with the path of the server's file, where that is ours. */
+/* Calls the next definition with the path of the server's file, where that is ours. */
 #define WITH_PLACE(name, path, ...)                                                                \
 	(__extension__({                                                                           \
 		char buf_[PATH_MAX];                                                               \

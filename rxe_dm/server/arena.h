@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory behind a device's DMs: one memfd, locked in memory up to RLIMIT_MEMLOCK. */
+/* The memory of a device's DMs: one memfd, locked in memory up to RLIMIT_MEMLOCK. */
 #ifndef RXE_DM_SERVER_ARENA_H
 #define RXE_DM_SERVER_ARENA_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One device of an instance, made of its parts. Each part has one owner, the file that its header
- * names: other files tell the owner what happened, and read. */
+ * names: other files report to the owner what happened, and read. */
 #ifndef RXE_DM_SERVER_DEVICE_H
 #define RXE_DM_SERVER_DEVICE_H
 

@@ -305,7 +305,7 @@ void instance_fini(struct instance *instance)
 {
 	/* While the name is taken: the next server has the same folder. */
 	sysfs_close(instance);
-	/* While the devices can still send: peers hear of the end of their connections. */
+	/* While the devices can still send: peers receive the end of their connections. */
 	cm_close(instance);
 	/* Addresses first: a program that finds the name free starts a server, which needs them. */
 	for (uint32_t i = 0; i < instance->num_devices; i++)

@@ -46,7 +46,7 @@ struct instance {
 	struct cm_neighbor *cm_neighbors; /* that are asked for */
 	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (cm/gsi.h) */
 	uint32_t num_gsi_local;
-	struct sysfs *sysfs; /* NULL: nobody has asked for it (sysfs.h) */
+	struct sysfs *sysfs; /* NULL: no program has asked for it (sysfs.h) */
 };
 
 enum instance_result {

@@ -127,7 +127,7 @@ uint64_t keys_revoke(struct keys *keys, uint32_t key)
 	uint64_t stamp;
 
 	assert(keys->granted > 0 && index > 0 && index < RXE_MAX_MR);
-	/* A window had keys with any lowest byte: the next tag lies behind them all. */
+	/* A window had keys with any lowest byte: the next tag is above them all. */
 	if (rxe_mr_is_window(&keys->table->entry[index]))
 		keys->tag[index] |= RXE_MW_TAG;
 	atomic_store(&keys->table->entry[index].key, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A device in shared memory: the server makes the files of the rings and the doorbells, tells the
+/* A device in shared memory: the server makes the files of the rings and the doorbells, shows the
  * processes who is there, and has a link of its own as slot 0. */
 #include "rxe_dm/server/memory.h"
 

@@ -79,7 +79,7 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 	ctl_slot_set_pid(device->shared, slot, (int32_t)pid);
 }
 
-/* A process tells of its XRC targets. One that has closed its end tells nothing any more. */
+/* A process reports its XRC targets, until it has closed its end. */
 static void event_ready(struct loop_source *source, uint32_t events)
 {
 	const struct attachment *attachment = container_of(source, struct attachment, event);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The library as programs meet it that dlopen it and ask for symbols by their nodes: NCCL, gloo,
- * bindings of other languages. With no server reachable (the instance's name is one that nobody can
- * take) the device list is empty, and nothing crashes. */
+/* The library as programs find it that dlopen it and ask for symbols by their nodes: NCCL, gloo,
+ * bindings of other languages. With no server reachable (the instance's name is one that no server
+ * can take) the device list is empty, and nothing crashes. */
 #include <check.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -7,8 +7,8 @@
  *   cm_crowd hold ADDRESS PORT COUNT [qp]             COUNT connections that stay until the server
  *                                                     ends them
  *
- * qp: each with a queue pair; else with the number of one that nobody has. The client says what it
- * saw: "established N", "failed N", "disconnected N"; and of "connect" the rate. */
+ * qp: each with a queue pair; else with the number of one that does not exist. The client says what
+ * it saw: "established N", "failed N", "disconnected N"; and of "connect" the rate. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/rdma_cma.h>
@@ -26,7 +26,7 @@
 static struct rdma_event_channel *channel;
 static bool with_qp;
 static struct ibv_cq *cq;
-static uint32_t next_qpn; /* of nobody: another range in each process */
+static uint32_t next_qpn; /* without an owner: another range in each process */
 static uint32_t open_ids, established, failed, disconnected;
 static bool serves, holds; /* holds: a client that ends nothing by itself */
 
@@ -54,7 +54,7 @@ static struct sockaddr_storage endpoint(const char *address, const char *port)
 	return ret;
 }
 
-/* All share one completion queue: nobody sends anything. */
+/* All share one completion queue: no process sends anything. */
 static int give_qp(struct rdma_cm_id *id)
 {
 	struct ibv_qp_init_attr attr = {

@@ -394,7 +394,7 @@ int main(int argc, char **argv)
 		serve(&s);
 	else
 		request(&s);
-	meet(&s); /* nobody leaves while the other still needs an answer */
+	meet(&s); /* neither leaves while the other still needs an answer */
 	ibv_destroy_qp(s.qp);
 	ibv_dereg_mr(s.mr);
 	ibv_destroy_cq(s.cq);

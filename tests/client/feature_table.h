@@ -23,7 +23,7 @@ struct feature {
 
 /* Fails the test when the table has no such function. */
 struct feature *feature_find(const char *name);
-/* NULL behind the last one. */
+/* NULL after the last one. */
 struct feature *feature_at(size_t i);
 
 /* The call succeeds. */
@@ -41,7 +41,7 @@ struct feature *feature_at(size_t i);
 		ck_assert_msg((failed) && errno == EOPNOTSUPP, #function ": %s", strerror(errno)); \
 		feature_find(#function)->refused = true;                                           \
 	} while (0)
-/* Nothing comes back that tells. */
+/* No answer shows it. */
 #define CALLED(function, call)                                                                     \
 	do {                                                                                       \
 		call;                                                                              \

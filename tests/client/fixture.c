@@ -354,7 +354,7 @@ void fill(uint8_t *bytes, size_t len, uint32_t number)
 		bytes[i] = pattern(i, number);
 }
 
-/* An assertion for each byte would tell the runner of each. */
+/* An assertion for each byte would report each to the runner. */
 void expect_filled(const uint8_t *bytes, size_t len, uint32_t number)
 {
 	size_t i = 0;

@@ -84,7 +84,7 @@ enum ibv_qp_state end_state(struct end *end);
 /* The next asynchronous event, acknowledged; it must be this one. */
 void expect_event(struct ibv_context *context, enum ibv_event_type type);
 
-/* A pattern that tells number and place. */
+/* A pattern that shows number and place. */
 void fill(uint8_t *bytes, size_t len, uint32_t number);
 void expect_filled(const uint8_t *bytes, size_t len, uint32_t number);
 void expect_zero(const uint8_t *bytes, size_t len);

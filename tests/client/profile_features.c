@@ -63,7 +63,7 @@ static void active_mtu(uint64_t number, const char *text)
 	ibv_destroy_qp(qp);
 }
 
-/* The number of lanes and their name are in sysfs, too. */
+/* The number of lanes and their name are in sysfs also. */
 static void expect_in_rate(const char *part)
 {
 	char line[64] = "";

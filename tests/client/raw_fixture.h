@@ -33,7 +33,7 @@ struct raw_wc {
 	uint16_t cvlan;
 };
 
-/* Attributes of a flow, with its specifications behind them. */
+/* Attributes of a flow, with its specifications after them. */
 struct raw_flow {
 	struct ibv_flow_attr attr;
 	uint8_t specs[1024];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Connections by librdmacm: what each side hears of the other, what the ids say, and what the queue
- * pairs do. */
+/* Connections by librdmacm: what each side learns of the other, what the ids say, and what the
+ * queue pairs do. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -128,7 +128,7 @@ START_TEST(nobody_listens)
 }
 END_TEST
 
-/* A request that nobody read is rejected when its listener ends. */
+/* A request that no process read is rejected when its listener ends. */
 START_TEST(listener_ends_with_an_unread_request)
 {
 	struct rdma_event_channel *channel;

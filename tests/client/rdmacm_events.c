@@ -182,7 +182,7 @@ static void *wait_forever(void *arg)
 	return NULL;
 }
 
-/* Programs end so: the thread hears nothing, and goes with the process. */
+/* Programs end so: the thread receives nothing, and goes with the process. */
 START_TEST(channel_is_destroyed_under_its_reader)
 {
 	struct rdma_event_channel *channel = channel_open();

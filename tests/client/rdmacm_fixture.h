@@ -36,7 +36,7 @@ struct rdma_cm_event *next_event(struct rdma_event_channel *channel, enum rdma_c
 void expect_cm(struct rdma_event_channel *channel, enum rdma_cm_event_type type,
 	       struct rdma_cm_id *id, int status);
 bool is_readable(struct rdma_event_channel *channel);
-/* Until the thread has stored its gettid() and sleeps in its wait for an event. */
+/* Waits until the thread has stored its gettid() and sleeps in its wait for an event. */
 void await_receiving(const _Atomic pid_t *thread);
 
 /* Listens at the device's address. Returns the port. */

@@ -205,7 +205,7 @@ START_TEST(addresses_that_are_gids)
 	expect_errno(rdma_resolve_addr(id, NULL, info->ai_dst_addr, TIMEOUT_MS), ENODEV);
 	rdma_freeaddrinfo(info);
 
-	/* Without the flags the family is a wish, which IP addresses may meet. */
+	/* Without the flags the family is a wish, which IP addresses may reach each other. */
 	hints.ai_flags = 0;
 	ck_assert_int_eq(rdma_getaddrinfo("10.0.0.9", "7471", &hints, &info), 0);
 	ck_assert_int_eq(info->ai_family, AF_INET);

@@ -288,7 +288,7 @@ START_TEST(groups)
 }
 END_TEST
 
-/* The other process: connects to the port that it hears of, and waits for its end. */
+/* The other process: connects to the port that it learns of, and waits for its end. */
 static void connects(int sock)
 {
 	struct rdma_cm_id *id;

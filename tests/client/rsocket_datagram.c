@@ -29,7 +29,7 @@ static void learn_name(struct party *party)
 	ck_assert_int_eq(rgetsockname(party->fd, (struct sockaddr *)&party->addr, &party->len), 0);
 }
 
-/* Of the device's family. */
+/* The family of the device's address. */
 static int device_family(void)
 {
 	return strchr(getenv("RXE_DM_ADDRESS"), ':') ? AF_INET6 : AF_INET;
@@ -170,7 +170,7 @@ START_TEST(connected)
 		ck_assert_int_eq(rsend(client.fd, "hello", 5, 0), 5);
 		ck_assert_int_eq(receive_from(&server, bytes, 8, &from), 5);
 		expect_name(&from, &client);
-		/* Whom the client is not connected to it does not hear. */
+		/* Whom the client is not connected to it does not receive. */
 		send_to(&other, "no", 2, &client);
 		send_to(&server, "yes", 3, &client);
 		ck_assert_int_eq(rread(client.fd, bytes, 8), 3);
@@ -383,7 +383,7 @@ START_TEST(a_close_wakes_the_reader)
 }
 END_TEST
 
-/* A server bound to no address, and clients that it hears of one after the other. */
+/* A server bound to no address, and clients that it learns of one after the other. */
 START_TEST(many_clients)
 {
 	struct sockaddr_storage any = { .ss_family = (sa_family_t)device_family() };
@@ -418,7 +418,7 @@ START_TEST(many_clients)
 }
 END_TEST
 
-/* A server with the same port and another queue pair: the client learns of it when it hears of the
+/* A server with the same port and another queue pair: the client learns of it when it learns of the
  * server. */
 START_TEST(a_server_that_comes_back)
 {

@@ -240,7 +240,7 @@ START_TEST(listeners_and_connections)
 	expect(client, EPOLLOUT);
 	ck_assert_int_eq(rclose(server), 0);
 	ck_assert_int_eq(rclose(client), 0);
-	/* Nobody listens any more. */
+	/* No process listens any more. */
 	ck_assert_int_eq(rclose(listener), 0);
 	client = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	rconnect(client, (struct sockaddr *)&addr, sizeof(struct sockaddr_in));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Stream rsockets: bytes come as they were sent, both ways, and the end of a peer is heard. */
+/* Stream rsockets: bytes come as they were sent, both ways, and the end of a peer is noticed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -243,7 +243,7 @@ START_TEST(queue_full)
 	struct end a, b;
 
 	ends_open(&a, &b, &cfg);
-	/* Sends that nobody receives stay in the queue. */
+	/* Sends that no process receives stay in the queue. */
 	do {
 		wr = end_wr(&a, &sge, IBV_WR_SEND, 1, 0, 8);
 		err = ibv_post_send(a.qp, &wr, &bad);
@@ -294,7 +294,7 @@ START_TEST(zero_or_negative_polls)
 }
 END_TEST
 
-/* A context closed with everything on it alive: all of it goes, and its peer hears of nothing any
+/* A context closed with everything on it alive: all of it goes, and its peer learns of nothing any
  * more. */
 START_TEST(closed_with_everything_alive)
 {

@@ -84,7 +84,7 @@ START_TEST(no_verb_is_a_cancellation_point)
 	end_post(&a, IBV_WR_RDMA_WRITE, 1, 0, 8); /* fails: said by a line */
 	end_wait_for(&a, 1, IBV_WC_REM_ACCESS_ERR);
 	fail_queue(&b);
-	/* The program's last context: closed behind its back, its objects go with it. */
+	/* The program's last context: closed without its knowledge, its objects go with it. */
 	ck_assert_int_eq(ibv_close_device(a.context), 0);
 	points_watch(false);
 	ck_assert_msg(!points_noted(), "%s() ends a cancelled thread in the middle of a verb",

@@ -214,7 +214,7 @@ START_TEST(device_dies_alone)
 }
 END_TEST
 
-/* Nothing can wake the background thread, and nobody waits for it in vain. */
+/* Nothing can wake the background thread, and no process waits for it in vain. */
 START_TEST(closed_at_once)
 {
 	const struct kind *kind = &kinds[_i];

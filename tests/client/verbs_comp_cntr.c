@@ -190,7 +190,7 @@ START_TEST(of_an_unreliable_connection)
 }
 END_TEST
 
-/* A counter in place of completions: nobody looks into the CQ. */
+/* A counter in place of completions: no process looks into the CQ. */
 START_TEST(unsignalled)
 {
 	struct ibv_sge sge;
@@ -258,7 +258,7 @@ START_TEST(shared_and_set)
 		;
 	ck_assert_uint_eq(completed(cntr), 114);
 	ck_assert_uint_eq(failed(cntr), 220);
-	/* It wraps behind its greatest value. */
+	/* It wraps after its greatest value. */
 	ck_assert_int_eq(ibv_set_comp_cntr(cntr, UINT64_MAX), 0);
 	send_wait(IBV_WR_RDMA_WRITE, 64);
 	while (completed(cntr) != 1)

@@ -36,7 +36,7 @@ START_TEST(a_list_may_go_before_its_devices)
 }
 END_TEST
 
-/* Bytes behind what the caller's structure has are not ours to write. */
+/* Bytes after what the caller's structure has are not ours to write. */
 START_TEST(port_attributes_keep_to_their_length)
 {
 	struct ibv_context *context = fixture_open();

@@ -124,7 +124,7 @@ START_TEST(packets_and_bytes)
 }
 END_TEST
 
-/* A default read takes what has arrived, though nobody polls. */
+/* A default read takes what has arrived, though no process polls. */
 START_TEST(without_a_receive)
 {
 	const struct raw_build frame = raw_build_datagram(1, PORT, 64);

@@ -409,7 +409,7 @@ static uint64_t expect_wallclock(struct ibv_cq_ex *cq, uint64_t earlier_ns)
 	return ns;
 }
 
-/* The extended interface, and all that a completion tells. */
+/* The extended interface, and all that a completion reports. */
 START_TEST(extended_polling)
 {
 	struct ibv_cq_init_attr_ex attr = {

@@ -227,7 +227,7 @@ START_TEST(unaligned_atomics)
 END_TEST
 
 /* A datagram gathered from device memory and from the program's; one that lands in device memory,
- * behind the room for its GRH. */
+ * after the room for its GRH. */
 START_TEST(datagrams)
 {
 	const struct end_cfg cfg = { .type = IBV_QPT_UD };

@@ -296,7 +296,7 @@ START_TEST(what_a_descriptor_must_be)
 	int pipes[2];
 
 	ck_assert_int_eq(ftruncate(attr.fd, 2 * PAGE), 0);
-	attr.fd_offset = PAGE + 8; /* its end lies behind the memfd's */
+	attr.fd_offset = PAGE + 8; /* its end lies beyond the memfd's */
 	attr.iova = 8;
 	expect_no_mr(attr, EINVAL);
 	attr.fd_offset = 8;
@@ -409,7 +409,7 @@ START_TEST(device_memory_as_descriptor)
 		fill(map, sizeof(bytes), 8);
 		ck_assert_int_eq(ibv_memcpy_from_dm(bytes, dm, 0, sizeof(bytes)), 0);
 		expect_filled(bytes, sizeof(bytes), 8);
-		/* What comes behind it in the same place is not seen. */
+		/* What comes after it in the same place is not seen. */
 		ck_assert_int_eq(ibv_free_dm(dm), 0);
 		dm = ibv_alloc_dm(context, &attr);
 		ck_assert_ptr_nonnull(dm);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What goes wrong between two ends: each fault has its completion on both sides, and the queues
- * flush behind it. */
+ * flush after it. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -37,7 +37,7 @@ START_TEST(remote_key_unknown)
 }
 END_TEST
 
-/* IBTA 11.6.2: the receive that the immediate would have taken tells of it. */
+/* IBTA 11.6.2: the receive that the immediate would have taken shows it. */
 START_TEST(remote_key_unknown_with_immediate)
 {
 	struct end a, b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Asynchronous events: read, polled for, acknowledged; and what a program hears when the device
+/* Asynchronous events: read, polled for, acknowledged; and what a program learns when the device
  * server ends. */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +73,7 @@ START_TEST(destroy_waits_for_acknowledgement)
 }
 END_TEST
 
-/* An event that nobody read goes with its object. */
+/* An event that no process read goes with its object. */
 START_TEST(unread_event_goes_with_its_queue_pair)
 {
 	struct ibv_async_event event;
@@ -127,7 +127,7 @@ START_TEST(communication_established)
 }
 END_TEST
 
-/* The server is stopped under a program: it hears of it, its queue pairs flush, closing works,
+/* The server is stopped under a program: it learns of it, its queue pairs flush, closing works,
  * nothing hangs. */
 START_TEST(the_server_ends)
 {

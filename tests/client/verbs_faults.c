@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults above the wire, as a program meets them: completions that end in error, a port that goes
+/* Faults above the wire, as a program sees them: completions that end in error, a port that goes
  * down, a GID table that changes, a device that dies. The rules are added by the command, while
  * this program runs. Verbs that fail: verbs_refused.c. */
 #include <errno.h>
@@ -247,7 +247,7 @@ START_TEST(gid_goes)
 	expect_event(a.context, IBV_EVENT_GID_CHANGE);
 	ck_assert_int_eq(ibv_query_gid(a.context, 1, 0, &at_0), 0);
 	ck_assert_mem_eq(at_0.raw, other, sizeof(other));
-	/* The address that they use is nobody's any more. */
+	/* The address that they use has no owner any more. */
 	end_post(&a, IBV_WR_RDMA_WRITE, 1, 0, 64);
 	end_wait_for(&a, 1, IBV_WC_RETRY_EXC_ERR);
 	fault("clear");
@@ -314,7 +314,7 @@ END_TEST
 
 /* A READ request is delayed, sent again and answered, and its region deregistered. Then it arrives:
  * a duplicate that cannot be answered, which costs the queue pair nothing. A datagram that is
- * delayed for longer tells when that has been. */
+ * delayed for longer reports when that has been. */
 START_TEST(duplicate_read_of_an_unmapped_region)
 {
 	const struct end_cfg datagrams = { .type = IBV_QPT_UD };

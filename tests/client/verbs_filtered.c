@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A filter of system calls refuses what the library can do without: epoll_pwait2, by which the
  * background thread waits. The thread asks once, waits otherwise from then on, and serves the
- * program as ever. */
+ * program as before. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>

@@ -201,7 +201,7 @@ START_TEST(child_without_descriptors)
 }
 END_TEST
 
-/* Until the server knows that the process has ended. */
+/* Waits until the server knows that the process has ended. */
 static void wait_forgotten(pid_t pid)
 {
 	char command[512];

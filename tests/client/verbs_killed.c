@@ -3,9 +3,10 @@
  * region and device memory; an importer of all three, who builds a queue pair on the imported
  * domain; and a third, who reaches the exporter's memory through the importer. One of them is
  * killed, sooner or later; the other two notice by an error or by nothing at all, put away what
- * they have, and end well. Every tenth round nobody is killed. The runner looks at what is left.
+ * they have, and end well. Every tenth round no process is killed. The runner looks at what is
+ * left.
  *
- * RXE_TEST_SEED: the dice. */
+ * RXE_TEST_SEED: the random numbers. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -127,7 +127,7 @@ static void another_process_binds(bool kill_it)
 	ck_assert_int_eq(ibv_dereg_mr(mr), EBUSY);
 	if (kill_it) {
 		kill(pid, SIGKILL);
-		/* The server hears of it in its own time. */
+		/* The server learns of it in its own time. */
 		while (ibv_dereg_mr(mr) == EBUSY)
 			sched_yield();
 		mr = NULL;

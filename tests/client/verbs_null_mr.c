@@ -30,7 +30,8 @@ static void close_ends(void)
 	ends_close(&a, &b);
 }
 
-/* Memory, nothing, and memory behind where the second part would be. addr of nothing is any. */
+/* Memory, nothing, and memory after the place where the second part would be. addr of nothing is
+ * any. */
 static void around(struct ibv_sge sges[static 3], const struct end *end, size_t at,
 		   const struct ibv_mr *nothing)
 {

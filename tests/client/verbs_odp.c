@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* On-demand paging: which regions there are, and what each operation meets where a page fault
+/* On-demand paging: which regions there are, and what each operation finds where a page fault
  * cannot be resolved. ibv_reg_mr(3). */
 #include <errno.h>
 #include <stdlib.h>
@@ -188,7 +188,7 @@ START_TEST(registered_again)
 }
 END_TEST
 
-/* What an access can meet. */
+/* What an access can find. */
 enum state {
 	ABSENT,
 	GUARDED,   /* PROT_NONE */

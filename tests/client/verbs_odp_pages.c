@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* On-demand paging: pages that come and go behind a region (mremap, files, fork), and those that a
+/* On-demand paging: pages that come and go below a region (mremap, files, fork), and those that a
  * program asks for beforehand. ibv_advise_mr(3). */
 #include <errno.h>
 #include <fcntl.h>

@@ -17,7 +17,7 @@
 #define ODP   (FIXTURE_ALL_RIGHTS | IBV_ACCESS_ON_DEMAND)
 #define PAIRS 4
 
-/* What the owner tells. */
+/* What the owner reports. */
 struct letter {
 	uint32_t pd, mr, key, implicit, implicit_key;
 	uint64_t place;

@@ -32,7 +32,7 @@ static struct {
 	struct call call[MAX_CALLS];
 	int calls, given, returned;
 	bool busy;   /* do something with the device in between */
-	bool fenced; /* behind what is given comes a page that nobody may touch */
+	bool fenced; /* after what is given comes a page that no process may touch */
 } seen;
 
 static struct ibv_context *context;
@@ -67,7 +67,7 @@ static void use_the_device_twice(void)
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 
-/* As near to its end as the alignment allows, and then comes a page that nobody may touch. */
+/* As near to its end as the alignment allows, and then comes a page that no process may touch. */
 static void *fenced(struct call *call, size_t size, size_t alignment)
 {
 	size_t room = (size + alignment - 1) / alignment * alignment, page = 4096;
@@ -489,7 +489,7 @@ START_TEST(in_every_other_verb)
 }
 END_TEST
 
-/* A parent domain is a domain for another one, too. */
+/* A parent domain is a domain for another one also. */
 START_TEST(over_each_other)
 {
 	struct ibv_parent_domain_init_attr attr = { .pd = make_parent(NULL, false) };

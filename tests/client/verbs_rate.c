@@ -50,7 +50,7 @@ static uint64_t time_of(uint32_t count)
 	return now_ns() - begin_ns;
 }
 
-/* What is behind the burst takes its time at the rate; the last message completes when it begins to
+/* What follows the burst takes its time at the rate; the last message completes when it begins to
  * take its. */
 START_TEST(the_rate_is_kept)
 {
@@ -88,7 +88,7 @@ START_TEST(lifted)
 }
 END_TEST
 
-/* Nobody polls: the background thread keeps the rate, and keeps sending. */
+/* No process polls: the background thread keeps the rate, and keeps sending. */
 START_TEST(without_polling)
 {
 	struct ibv_cq *cq;

@@ -450,7 +450,7 @@ static void listen_and_wait(int sock)
 		;
 }
 
-/* The listener is killed: its flows end with it, and frames to nobody complete. */
+/* The listener is killed: its flows end with it, and frames without a receiver complete. */
 START_TEST(killed_listener)
 {
 	const struct raw_build frame = raw_build_datagram(1, 1000, 100);

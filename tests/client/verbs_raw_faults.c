@@ -136,7 +136,7 @@ START_TEST(damaged)
 }
 END_TEST
 
-/* Nobody answers a frame: the rule does nothing but count that. */
+/* No process answers a frame: the rule does nothing but count that. */
 START_TEST(no_answers)
 {
 	fault("add nak code=invalid_request " RAW);

@@ -3,8 +3,8 @@
  * it and builds a queue pair on the imported domain; and a third, who talks to the middle and
  * reaches the owner's memory.
  *
- * RXE_TEST_SHY=1: the owner cannot be traced, so that nobody may copy to it but itself.
- * RXE_DM_NO_VM=1: nobody even tries. */
+ * RXE_TEST_SHY=1: the owner cannot be traced, so that no process may copy to it but itself.
+ * RXE_DM_NO_VM=1: no process even tries. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define BYTES 65536u
 
-/* What the owner tells the middle. */
+/* What the owner reports to the middle. */
 struct letter {
 	uint32_t pd, mr, rkey;
 	uint64_t addr;
@@ -399,8 +399,8 @@ START_TEST(owner_stopped_for_long)
 }
 END_TEST
 
-/* What somebody does with the memory of an owner who is stopped: kinds of access that its engine,
- * or the kernel, must help with. */
+/* What another process does with the memory of an owner who is stopped: kinds of access that its
+ * engine, or the kernel, must help with. */
 enum access {
 	ACCESS_ADD,	 /* an atomic from a peer */
 	ACCESS_WRITTEN,	 /* a write from a peer */

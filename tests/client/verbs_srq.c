@@ -144,7 +144,7 @@ START_TEST(resized)
 }
 END_TEST
 
-/* Of two attributes one is bad: none changes. The limit is one of the new size. */
+/* One of two attributes is bad: none changes. The limit is one of the new size. */
 START_TEST(resized_with_a_limit)
 {
 	const int both = IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT;

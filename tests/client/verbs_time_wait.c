@@ -28,7 +28,7 @@ static void open_receiver(struct end *end, int sock)
 	meet(sock);
 }
 
-/* Until the other side has closed its end. */
+/* Waits until the other side has closed its end. */
 static void wait_for_the_end(int sock)
 {
 	char c;

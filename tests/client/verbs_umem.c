@@ -243,7 +243,7 @@ START_TEST(what_commands_refuse)
 }
 END_TEST
 
-/* What the owner of a umem tells the process that will serve it. */
+/* What the owner of a umem reports to the process that will serve it. */
 struct letter {
 	uint32_t pd;
 	uint8_t umem[64];

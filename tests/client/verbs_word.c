@@ -35,12 +35,12 @@ struct letter {
 	uint8_t mark[32]; /* what the DM begins with */
 };
 
-/* What one has added. The wire adds 3s and 7s, CPUs 1s and 11s: what is missing tells whose. */
+/* What one has added. The wire adds 3s and 7s, CPUs 1s and 11s: what is missing shows whose. */
 struct sum {
 	uint64_t by_wire, by_cpu;
 };
 
-/* To the word behind this key: every other one adds, the others compare and swap. */
+/* To the word after this key: every other one adds, the others compare and swap. */
 static uint64_t add_by_wire(struct end *end, uint32_t rkey, uint64_t step)
 {
 	uint64_t *old = (uint64_t *)(void *)end->memory, seen = 0, sum = 0;

@@ -598,7 +598,7 @@ START_TEST(opener_is_killed)
 	ck_assert_int_eq(ibv_destroy_qp(s.tgt), 0);
 	send_one(&s, 71);
 	kill_it(pid, sock);
-	/* It was the last: the queue pair ends when the server hears of the kill. */
+	/* It was the last: the queue pair ends when the server learns of the kill. */
 	while ((qp = open_target(&s, qpn, 0)))
 		ck_assert_int_eq(ibv_destroy_qp(qp), 0);
 	ck_assert_int_eq(errno, EINVAL);

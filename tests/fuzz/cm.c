@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: the connection manager under a script of MADs, calls and time. MADs are bytes of
  * the input, as they are or with communication IDs that exist, and what the manager itself has
- * sent before. No event comes behind a destroy, what is sent parses, ids stay within their limit,
+ * sent before. No event comes after a destroy, what is sent parses, ids stay within their limit,
  * and in the end all are gone. */
 #include "rxe_dm/cm/cm.h"
 #include "tests/fuzz/target.h"
@@ -102,7 +102,7 @@ static struct cm_path some_path(uint8_t which)
 	return path;
 }
 
-/* Numbers are small, so that they meet. */
+/* Numbers are small, so that they coincide. */
 static struct cm_msg some_msg(enum cm_attr attr, struct take *take)
 {
 	struct cm_msg msg = { .attr = attr, .private_len = take_u8(take) };
@@ -206,7 +206,7 @@ static void input_bytes(struct take *take)
 	cm_input(w.cm, &path, mad, w.now_ns);
 }
 
-/* A message to an id that there is, of its peer or of somebody else. */
+/* A message to an id that there is, of its peer or of another process. */
 static void input_forged(struct take *take)
 {
 	const struct cm_path path = some_path(take_u8(take));

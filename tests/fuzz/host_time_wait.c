@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Queue pairs of the host under attack that are destroyed while their peer sends on. The answers
  * that the peer may get are computed here a second time from what was received and executed: an ACK
- * for each duplicate, the result of each of the last atomics, and nothing else. Which FLUSHes and
- * ATOMIC WRITEs were carried out is not computed: their duplicates may be answered or not. After
+ * for each duplicate, the result of each of the last atomics, and nothing else. It is not computed
+ * which FLUSHes and ATOMIC WRITEs were carried out: their duplicates may be answered or not. After
  * records were overwritten, as hostile processes may do, answers must still be sound, and no more
  * than requests. */
 #include "emu/rc/time_wait.h"

@@ -24,7 +24,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	area_bytes = capture_ring_offset(CAPTURE_RING_MIN, RINGS);
 	area_fd = memfd_create("ring", MFD_CLOEXEC);
 	MUST(area_fd >= 0 && ftruncate(area_fd, (off_t)area_bytes) == 0);
-	/* No byte behind the last ring may be accessed. */
+	/* No byte after the last ring may be accessed. */
 	area = mmap(NULL, area_bytes + CAPTURE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(area != MAP_FAILED);
 	MUST(mmap(area, area_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, area_fd, 0) ==

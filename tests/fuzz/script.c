@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scripts: each step is a byte with its operands behind it. Packets are made relative to the state
+/* Scripts: each step is a byte with its operands after it. Packets are made relative to the state
  * of the queue pair, with the right ICRC unless the script says otherwise: a fuzzer would hardly
  * guess these. */
 #include "tests/fuzz/script.h"

@@ -15,7 +15,7 @@
 #define MAX_IDS	   12u
 #define LOST_FIRST 10u
 #define ANY_FIRST  5u
-#define LATE	   (150 * MS) /* behind the next two retries */
+#define LATE	   (150 * MS) /* after the next two retries */
 
 enum script {
 	STAY,		    /* both ends stay connected */
@@ -24,9 +24,9 @@ enum script {
 	BOTH_DISCONNECT,
 	ACTIVE_LEAVES, /* connected */
 	PASSIVE_LEAVES,
-	ACTIVE_LEAVES_REQ,  /* behind the REQ */
-	ACTIVE_LEAVES_REP,  /* behind the REP */
-	PASSIVE_LEAVES_REP, /* behind the REP */
+	ACTIVE_LEAVES_REQ,  /* after the REQ */
+	ACTIVE_LEAVES_REP,  /* after the REP */
+	PASSIVE_LEAVES_REP, /* after the REP */
 	PASSIVE_REFUSES,
 	ACTIVE_REFUSES,
 	PASSIVE_DEFERS, /* the REP, until another REQ has come */

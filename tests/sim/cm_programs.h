@@ -28,7 +28,7 @@ struct cm_end {
 	bool must_end;	     /* a DREQ or REJ has reached it */
 };
 
-/* How often an end told its peer that it is there no more, or asked to be heard. */
+/* How often an end told its peer that it is there no more, or asked for events. */
 struct cm_notice {
 	uint32_t host, comm_id, copies;
 };
@@ -70,7 +70,7 @@ void cm_oracle_fail(struct cm_sim *s, const char *format, ...)
 void cm_oracle_sent(struct cm_sim *s, const struct cm_host *from, const struct cm_msg *msg);
 void cm_oracle_arriving(struct cm_sim *s, const struct cm_host *to, const struct cm_msg *msg);
 void cm_oracle_event(struct cm_sim *s, struct cm_host *host, const struct cm_event *event);
-/* Looks at an end behind an event or a call. is_free: an event has said that its QP number is. */
+/* Looks at an end after an event or a call. is_free: an event has said that its QP number is. */
 void cm_oracle_look(struct cm_sim *s, struct cm_end *end, bool is_free);
 void cm_oracle_step(struct cm_sim *s);
 void cm_oracle_settled(struct cm_sim *s); /* nothing is left to do */

@@ -31,7 +31,7 @@ struct cm_world_hooks {
 	/* A MAD leaves a host. Returns how many copies arrive, and when each does. */
 	uint32_t (*sent)(void *arg, struct cm_host *from, struct cm_host *to,
 			 const struct cm_msg *msg, uint64_t ret_delay_ns[2]);
-	/* Before a MAD reaches a host. NULL: nobody asks. */
+	/* Before a MAD reaches a host. NULL: no caller asks. */
 	void (*arriving)(void *arg, struct cm_host *to, const struct cm_msg *msg);
 	void (*event)(void *arg, struct cm_host *host, const struct cm_event *event);
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Small scripts with every fate of their first packets: each subset of them is dropped, duplicated,
- * or delayed behind the next. All must finish with the right bytes and each atomic executed once;
+ * or delayed after the next. All must finish with the right bytes and each atomic executed once;
  * the oracle checks every step.
  *
  *     exhaustive [SCRIPT FATE SUBSET]     one of them alone, with its trace */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Throughput of a lossy network: one pair, 16 posted requests, a link of 10 Gbit/s and 5 us one
- * way; three or ten seeds each. "alone": the peer drops what arrives behind a missing request, as
+ * way; three or ten seeds each. "alone": the peer drops what arrives after a missing request, as
  * rdma_rxe does. Virtual time makes the table the same on every machine. goodput.txt keeps it, so a
  * review sees changes.
  *

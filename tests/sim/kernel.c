@@ -75,7 +75,7 @@ static void dispatch(struct kernel *kernel, int cpu)
 	};
 }
 
-/* The processor's thread goes back to the queue, behind all others. */
+/* The processor's thread goes back to the end of the queue. */
 static void take_away(struct kernel *kernel, int cpu)
 {
 	struct kernel_cpu *at = &kernel->cpu[cpu];

@@ -45,7 +45,7 @@ struct kernel_thread {
 	int cpu;
 	/* Processor time that the operation under way still takes. */
 	uint64_t left_ns;
-	/* Of a wait. */
+	/* The end of a wait, and whether it was reached. */
 	uint64_t until_ns;
 	bool timed_out;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The simulated link: every packet takes the link's delay, unless a rule of the script or the dice
- * decide otherwise. */
+/* The simulated link: every packet takes the link's delay, unless a rule of the script or random
+ * numbers decide otherwise. */
 #ifndef RXE_SIM_LINK_H
 #define RXE_SIM_LINK_H
 
@@ -17,7 +17,7 @@ enum link_act {
 	LINK_PASS,
 	LINK_DROP,
 	LINK_DUP,     /* delivered twice */
-	LINK_DELAY,   /* delivered later, behind others */
+	LINK_DELAY,   /* delivered later, after others */
 	LINK_CORRUPT, /* one bit flips: the ICRC check drops it */
 	LINK_FULL,    /* the receiver's queue is full */
 };

@@ -154,7 +154,7 @@ struct node_qp_opts {
 
 struct node *node_new(uint32_t index, uint32_t mem_len);
 void node_free(struct node *node);
-/* From now on its engine holds requests behind a missing one. */
+/* From now on its engine holds requests after a missing one. */
 void node_hold(struct node *node);
 /* Registers a key for [offset, offset + len) of the node's memory. */
 uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights);

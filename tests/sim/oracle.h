@@ -88,7 +88,7 @@ struct party {
 	/* Highest PSN acknowledged by a packet that the peer sent, and highest last PSN of a
 	 * message whose receive completed there. */
 	uint32_t ack_sent_psn, received_psn;
-	/* Requests that arrived behind a missing one, by number: its engine may hold them. */
+	/* Requests that arrived after a missing one, by number: its engine may hold them. */
 	struct {
 		uint32_t psn, takes; /* PSNs */
 	} early[ORACLE_EARLY];

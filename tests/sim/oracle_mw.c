@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory windows in the model. The target of some parties is open to the peer by a window alone,
  * over a region that peers cannot reach: once its invalidation has completed, no byte is stored
- * there. Each party has a spare window, too, which it binds and invalidates in turns: what fails,
+ * there. Each party has a spare window also, which it binds and invalidates in turns: what fails,
  * or is executed twice, shows. */
 #include <string.h>
 

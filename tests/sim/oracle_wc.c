@@ -350,7 +350,8 @@ static void saw_event(void *context, struct node *node, const struct rxe_event *
 	case RXE_EVENT_PATH_MIG_ERR:
 	case RXE_EVENT_PATH_MIG:
 		party = oracle_party_of(o, end);
-		/* The peer left for a path that this end has not armed: neither hears the other. */
+		/* The peer left for a path that this end has not armed: neither receives from the
+		 * other. */
 		if (event->type == RXE_EVENT_PATH_MIG_ERR)
 			party->may_fail = party->peer->may_fail = true;
 		if (party->opts.rearms)

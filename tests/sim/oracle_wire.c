@@ -130,7 +130,7 @@ static void check_counters(const struct oracle *o, const struct node *node, cons
 	GREW(retry_rnr_exceeded_err, is_nak(packet, RC_AETH_RNR));
 	GREW(retry_exceeded_err, packet && !is_request);
 	GREW(completer_retry_err, packet && !is_request);
-	/* Of each request that was held, too. */
+	/* A request that was held also defers its ACK. */
 	if (!is_request || ahead != 0)
 		GREW(ack_deferred, false);
 	GREW(rcvd_no_qp, packet && !to);
@@ -308,7 +308,7 @@ static bool is_recorded(const struct end *end, uint32_t psn)
 }
 
 /* The program may be killed now: an ACK of each message that has completed was sent, or is
- * recorded. It may still wait behind a response to a READ, which the program cannot give any more
+ * recorded. It may still wait after a response to a READ, which the program cannot give any more
  * either. */
 static void check_acknowledged(const struct oracle *o, const struct party *party)
 {

@@ -5,7 +5,7 @@
  *     processors [--seed N] [--count N] [--trace]     count seeds from N on; --seed alone: that one
  *
  * The oracle demands:
- * - somebody receives each packet, serves each timer and sends what the kernel refused, within a
+ * - a thread receives each packet, serves each timer and sends what the kernel refused, within a
  *   few time slices of all threads; no conversation stops;
  * - a background thread soon leaves the engine to a program that polls;
  * - it does not go back to the link again and again while a packet waits there, and one timer does
@@ -31,7 +31,7 @@
 /* A program that polls all the time polls again within this time. */
 #define POLLING_NS US(20)
 
-/* Of the counters below. */
+/* Bounds of the counters below. */
 #define LINK_RETURNS_MAX 4
 #define WAKES_MAX	 4
 #define RUNS_BESIDE_MAX	 32
@@ -406,7 +406,7 @@ static void measure_one_pair(void)
 	alone = messages() / 10;
 }
 
-/* Of machines where yields cost time slices. */
+/* Rates of machines where yields cost time slices. */
 static uint64_t expensive_rates, num_expensive;
 
 static void check_rate(uint64_t rate)

@@ -50,7 +50,7 @@ struct actor {
 	uint64_t now_ns, due_ns, spin_until_ns;
 	bool arrived;
 
-	/* Of a thread of the program. */
+	/* A thread of the program. */
 	struct actor *peer;
 	enum program_role role;
 	uint32_t to_post;
@@ -94,7 +94,7 @@ struct program {
 	uint32_t num_threads;
 };
 
-/* What the oracle hears. */
+/* What the oracle receives. */
 struct programs_observer {
 	void (*packet_received)(struct program *program, const struct packet *packet);
 	void (*polled)(struct program *program);
@@ -127,7 +127,7 @@ struct programs {
 	const struct programs_observer *observer;
 	uint64_t seed;
 	bool shows_trace;
-	/* Nobody sends any more. */
+	/* No process sends any more. */
 	bool finishing;
 	struct program program[PROGRAMS_MAX];
 	uint32_t num;

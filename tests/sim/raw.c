@@ -4,7 +4,7 @@
  *
  * A model steers each frame that arrives, by the text of ibv_create_flow(3): the completions that
  * the engine makes are exactly the model's, in order, with the bytes of the frame and the flow's
- * tag; nothing behind the frame is written; a frame without a receive counts as dropped. Each
+ * tag; nothing after the frame is written; a frame without a receive counts as dropped. Each
  * program that has flows gets each frame in one packet.
  *
  *     sim_raw [--seed N] [--count N]     count seeds from N on; --seed alone: that one */
@@ -172,7 +172,7 @@ static void change_flow(void)
 	rxe_flow_add(&node[at]->engine, &m->flow);
 }
 
-/* The oldest flow of the program that is behind this one, in the order of the manual page. */
+/* The oldest flow of the program that follows this one, in the order of the manual page. */
 static const struct made *next_flow(uint32_t at, const struct made *last)
 {
 	static const uint32_t rank[] = { 1, 2, 2, 0 }; /* sniffers, normal ones, defaults */
@@ -327,7 +327,7 @@ static void send_frame(void)
 	memcpy(node[at]->mem + SEND_AT, b.p, b.len);
 	if (rxe_post_send(&node[at]->engine, &from->qp, &wr, 0) != POST_OK)
 		fail("post");
-	/* The sender's completion comes first: its own copy arrives behind it. */
+	/* The sender's completion comes first: its own copy arrives after it. */
 	while (rxe_engine_output(&node[at]->engine, &train, 0)) {
 		rxe_engine_settle(&node[at]->engine);
 		if (rxe_cq_poll(&node[at]->cq, &cqe, 1) == 1 &&

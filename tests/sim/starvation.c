@@ -43,7 +43,7 @@ static const struct crowd crowds[] = {
 };
 
 static struct programs programs;
-/* Of one crowd. */
+/* Figures of one crowd. */
 static uint64_t longest_ns, timeouts;
 static uint32_t most_retries;
 

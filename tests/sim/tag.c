@@ -71,7 +71,7 @@ static uint32_t source_of(const struct message *m)
 	return (uint32_t)(m - message) * SLOT;
 }
 
-/* The bytes are where the model says, and nothing behind them has changed since the slot was
+/* The bytes are where the model says, and nothing after them has changed since the slot was
  * new. */
 static void check_bytes(const struct message *m)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tag matching, and automatic path migration below it, with every fate of the first packets: each
- * subset of them is dropped, duplicated, or delayed behind the next. Each message is matched once
+ * subset of them is dropped, duplicated, or delayed after the next. Each message is matched once
  * and in order, each rendezvous is READ and finished once, all bytes are right.
  *
  *     tag_exhaustive [FATE SUBSET]     one of them alone, with its trace */
@@ -18,7 +18,7 @@
 #define SLOT	      0x1000u
 #define MAX_SEEN      32
 
-/* What a sends: a header at its slot, behind it or by rendezvous the bytes; what b must see. */
+/* What a sends: a header at its slot, after it or by rendezvous the bytes; what b must see. */
 struct message {
 	enum tmh_op op;
 	uint64_t tag;

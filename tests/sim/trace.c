@@ -162,7 +162,7 @@ const char *trace_status_str(uint32_t status)
 	return status < sizeof(names) / sizeof(names[0]) ? names[status] : "?";
 }
 
-/* Requests are told from each other by their number; local operations by their name, too. */
+/* Requests are told from each other by their number; local operations by their name also. */
 static const char *send_str(uint32_t opcode)
 {
 	return opcode == RXE_WC_BIND_MW	    ? "bind"

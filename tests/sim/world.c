@@ -279,7 +279,7 @@ static void launch(struct world *w, struct flying *flying, struct end *from,
 	flying->at_ns = w->now_ns + w->link.delay_ns;
 	if (act != LINK_DROP && !link_queue(&w->link, flying))
 		act = LINK_FULL;
-	flying->at_ns += delay_ns; /* on another path than those behind it */
+	flying->at_ns += delay_ns; /* on another path than those after it */
 	trace_packet(&w->trace, w->now_ns, from ? from->letter : '?', marks[act], packet,
 		     second ? " path 2" : "");
 	switch (act) {

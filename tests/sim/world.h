@@ -100,7 +100,7 @@ void world_sleep(struct world *w, struct node *node, uint64_t until_ns);
 /* The node's link takes no packet until then: the receiver does not empty its ring. */
 void world_fill(struct world *w, struct node *node, uint64_t until_ns);
 void world_modify(struct world *w, struct end *end, enum rxe_qp_state state);
-/* Until the program runs again. */
+/* Steps until the program runs again. */
 void world_wait(struct world *w, const struct node *node);
 /* Puts a packet on the link as if from had sent it. */
 void world_inject(struct world *w, struct end *from, struct wire_packet *packet,

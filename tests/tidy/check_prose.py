@@ -19,8 +19,6 @@ PATTERNS = [
     (re.compile(r"\bmeets?\b(?!\()", re.I), "things reach, find or exchange"),
 ]
 
-# Rooms whose comments are still to be rewritten. A room that is clean must leave this list.
-NOT_YET = ("lib/rdmacm/", "lib/redirect/", "rxe_dm/server/", "tests/")
 SELF = "tests/tidy/"
 
 COMMENT = re.compile(r"""(?P<block>/\*.*?\*/) | (?P<lines>//[^\n]*(?:\n[ \t]*//[^\n]*)*)
@@ -31,17 +29,8 @@ FONT = re.compile(r"\\f.|\\(?=-)")
 
 
 def check(tree, _context):
-    complaints, unclean, seen = [], set(), set()
-    for path in sorted(tree.texts):
-        if path.startswith(SELF):
-            continue
-        room = next((room for room in NOT_YET if path.startswith(room)), None)
-        if room:
-            seen.add(room)
-            unclean.update([room] if any(findings(path, tree.texts[path])) else [])
-        else:
-            complaints += findings(path, tree.texts[path])
-    return complaints + [f"{room}: is clean: take it out of NOT_YET" for room in sorted(seen - unclean)]
+    return [complaint for path in sorted(tree.texts) if not path.startswith(SELF)
+            for complaint in findings(path, tree.texts[path])]
 
 
 def findings(path, text):
@@ -128,7 +117,7 @@ GOOD = [
     {"docs/A.md": "# After\n\nAdapters also do so. Until the peer answers, the engine waits.\n\n    tell it behind nobody\n"},
     {"docs/A.md": "```sh\necho nobody, too.\n```\nThe option `behind` is a name. Of ten packets, two are lost.\n"},
     {"emu/a.c": '/* PSNs that nothing can tell apart. */\nlog("nobody hears, too.");\n'},
-    {"rxe_dm/server/a.c": "/* Until it ends. */\n", "emu/a.c": "/* Sends what it is made of. Calls hear(). */\n"},
+    {"emu/a.c": "/* Sends what it is made of. Calls hear(). */\n"},
     {"docs/a.1": ".SH A\n.nf\nnobody\n.fi\nThe user\n.B nobody.conf\n".replace("nobody.conf", "root")},
 ]
 BAD = [
@@ -145,6 +134,6 @@ BAD = [
     {"docs/a.7": "The peer works as\never.\n"},
     {"README.md": "A host meets another one.\n"},
     {"emu/a.c": "/* The dice of a seed. */\n"},
-    {"rxe_dm/server/a.c": "/* Nothing to retire. */\n"},
+    {"tests/unit/a.c": "/* Until it ends. */\n"},
     {"rxe_dm/a.c": "/* The packets go on. Beside the server. */\n"},
 ]

@@ -332,7 +332,7 @@ START_TEST(mra_runs_out)
 }
 END_TEST
 
-/* Only when the REQ, or the REP, comes again does the other end hear that it takes longer. */
+/* Only when the REQ, or the REP, comes again does the other end learn that it takes longer. */
 START_TEST(deferred_mra)
 {
 	listen_at(b);

@@ -237,7 +237,7 @@ START_TEST(left_while_connecting)
 }
 END_TEST
 
-/* The DREQ is retried without an owner; the other end's program hears of it. */
+/* The DREQ is retried without an owner; the other end's program learns of it. */
 START_TEST(left_established)
 {
 	established();

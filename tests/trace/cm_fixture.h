@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The fixture of the connection manager's traces: hosts a and b (and c), a millisecond apart, and
- * a trace of what they send and what their programs hear, in milliseconds. Nothing answers by
+ * a trace of what they send and what their programs receive, in milliseconds. Nothing answers by
  * itself: the tests call. */
 #ifndef RXE_TRACE_CM_FIXTURE_H
 #define RXE_TRACE_CM_FIXTURE_H
@@ -32,14 +32,14 @@ struct cm_msg rej_of(uint16_t reason);
 void connect_to(struct cm_host *to); /* from a: ida */
 void accept_it(void);		     /* idb */
 void rtu(void);			     /* ida */
-void established(void);		     /* all of it; the trace begins behind it */
+void established(void);		     /* all of it; the trace begins after it */
 int send_plain(struct cm_id *id, enum cm_attr attr);
 
 /* The next n messages of this kind that a host sends are lost, come twice, or take ms. */
 void lose(struct cm_host *from, enum cm_attr attr, uint32_t n);
 void double_next(struct cm_host *from, enum cm_attr attr);
 void delay_next(struct cm_host *from, enum cm_attr attr, uint64_t ms);
-/* A message of nobody's. */
+/* A message without an owner. */
 void inject(struct cm_host *from, struct cm_host *to, const struct cm_msg *msg);
 
 void run_ms(uint64_t ms);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of what is refused: by nobody's listening, by the program, by the standard. */
+/* Traces of what is refused: where no program listens, by the program, by the standard. */
 #include <errno.h>
 
 #include "tests/trace/cm_fixture.h"
@@ -75,7 +75,7 @@ START_TEST(program_refuses)
 }
 END_TEST
 
-/* The REQ comes again and gets the same answer; the program does not hear of it twice. */
+/* The REQ comes again and gets the same answer; the program does not learn of it twice. */
 START_TEST(rej_lost)
 {
 	const struct cm_msg rej = rej_of(CM_REJ_CONSUMER_DEFINED);
@@ -290,7 +290,7 @@ START_TEST(stale_rep)
 }
 END_TEST
 
-/* Of two REPs the first is refused as stale. The second, which was late, does not connect to an end
+/* The first of two REPs is refused as stale. The second, which was late, does not connect to an end
  * that is gone. */
 START_TEST(stale_rep_twice)
 {
@@ -315,7 +315,7 @@ START_TEST(stale_rep_twice)
 END_TEST
 
 /* The passive end withdraws its REP. The REJ is lost, the DREQ overtakes the REP: when that arrives
- * at last, it connects to nobody. */
+ * at last, it connects to no id. */
 START_TEST(rep_behind_the_dreq)
 {
 	listen_at(b);

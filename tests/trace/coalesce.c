@@ -387,7 +387,7 @@ START_TEST(a_nak_that_is_withdrawn_leaves_the_held_ack)
 }
 END_TEST
 
-/* The SEND, a gap behind it and the packet that closes the gap arrive in one turn. */
+/* The SEND, a gap after it and the packet that closes the gap arrive in one turn. */
 START_TEST(a_nak_that_is_withdrawn_leaves_the_ack)
 {
 	connect_ends(NULL);

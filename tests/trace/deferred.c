@@ -167,7 +167,7 @@ START_TEST(costs_no_retries)
 }
 END_TEST
 
-/* A deferred request behind others is sent as soon as its time is over. */
+/* A deferred request after others is sent as soon as its time is over. */
 START_TEST(behind_others)
 {
 	struct node_qp_opts opts = world_opts();
@@ -237,7 +237,7 @@ START_TEST(behind_one_that_the_peer_is_not_ready_for)
 }
 END_TEST
 
-/* The memory of a READ response is deferred. Responses behind it are dropped, and count as no
+/* The memory of a READ response is deferred. Responses after it are dropped, and count as no
  * loss. */
 START_TEST(where_a_read_lands)
 {

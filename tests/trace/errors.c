@@ -338,7 +338,7 @@ START_TEST(write_with_immediate_to_a_wrong_key)
 }
 END_TEST
 
-/* Without a receive nothing completes there, and the event tells. */
+/* Without a receive nothing completes there, and the event says so. */
 START_TEST(write_with_immediate_to_a_wrong_key_and_no_receive)
 {
 	connect_ends(NULL);

@@ -38,7 +38,7 @@ struct golden {
 	uint8_t syndrome;   /* our syndrome, where rdma_rxe's is another */
 	bool only_answers;  /* our requester goes back less far, or the capture lacks responses */
 	bool only_end;	    /* the capture lacks packets: only the bytes count */
-	bool repeats_less;  /* with memory for what is behind a loss, ours resends less */
+	bool repeats_less;  /* with memory for what follows a loss, ours resends less */
 	struct {
 		enum rxe_wr_opcode opcode;
 		uint32_t len;
@@ -117,7 +117,7 @@ static struct node *ours;
 static struct end *end;
 static uint64_t now_ns;
 static bool over_udp; /* ends whose sockets do not show the IPv4 identification */
-static bool holds;    /* our engine has memory for requests behind a missing one */
+static bool holds;    /* our engine has memory for requests after a missing one */
 
 static void complain(const struct golden *g, const struct vector *v, const char *why)
 {
@@ -522,7 +522,7 @@ START_TEST(our_requester)
 }
 END_TEST
 
-/* Its requests behind a missing one are held, though it sends them again. */
+/* Its requests after a missing one are held, though it sends them again. */
 START_TEST(our_responder_that_holds)
 {
 	holds = true;

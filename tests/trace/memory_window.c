@@ -208,7 +208,7 @@ START_TEST(completes_in_order)
 }
 END_TEST
 
-/* A packet is lost and sent again: what was executed behind it is not executed again. */
+/* A packet is lost and sent again: what was executed after it is not executed again. */
 START_TEST(a_rewind_passes_it_by)
 {
 	start(RXE_MR_WINDOW_2);
@@ -340,8 +340,8 @@ START_TEST(type_1_closes_with_length_0)
 }
 END_TEST
 
-/* Another process of the host is still inside an access by the old binding: nobody gets in by it
- * any more, and the bind, with what follows it, waits until that one is out. */
+/* Another process of the host is still inside an access by the old binding: no process gets in by
+ * it any more, and the bind, with what follows it, waits until that one is out. */
 START_TEST(type_1_waits_for_others)
 {
 	start(RXE_MR_WINDOW_1);
@@ -405,7 +405,7 @@ START_TEST(fails_while_it_waits)
 }
 END_TEST
 
-/* Unreliable connections bind and invalidate, too. */
+/* Unreliable connections bind and invalidate also. */
 START_TEST(on_uc)
 {
 	struct node_qp_opts opts = world_opts();

@@ -173,7 +173,7 @@ START_TEST(the_program_migrates)
 }
 END_TEST
 
-/* The peer has not heard of the migration yet: what it sends by the old path is taken, and the
+/* The peer has not learnt of the migration yet: what it sends by the old path is taken, and the
  * answer makes it follow. */
 START_TEST(the_old_path_is_heard)
 {
@@ -262,14 +262,15 @@ START_TEST(there_and_back)
 }
 END_TEST
 
-/* A peer that migrates to a path that is not armed here is not followed: the program hears once. */
+/* A peer that migrates to a path that is not armed here is not followed: the program learns it
+ * once. */
 START_TEST(refused)
 {
 	struct node_qp_opts opts = world_opts();
 
 	opts.retry_cnt = 2;
 	arm(&opts);
-	node_rearm(b, TIMEOUT); /* hears of no packet of a before it migrates */
+	node_rearm(b, TIMEOUT); /* learns of no packet of a before it migrates */
 	ck_assert_int_eq(set_state(a, RXE_MIG_MIGRATED), MODIFY_OK);
 	WRITE(64);
 	world_run(&w);

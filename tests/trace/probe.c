@@ -103,7 +103,7 @@ START_TEST(lost_as_well)
 }
 END_TEST
 
-/* Two packets were lost at the end: the probe delivers the first, and the packets behind it are
+/* Two packets were lost at the end: the probe delivers the first, and the packets after it are
  * sent again at once. */
 START_TEST(lost_last_packets)
 {

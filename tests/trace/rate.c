@@ -97,7 +97,7 @@ START_TEST(lifted)
 }
 END_TEST
 
-/* A lost packet is sent again at the rate, too. */
+/* A lost packet is sent again at the rate also. */
 START_TEST(resent_at_the_rate)
 {
 	connect_ends(NULL);

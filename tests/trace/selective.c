@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of selective repeat: the responder holds requests behind a missing one, and the requester
+/* Traces of selective repeat: the responder holds requests after a missing one, and the requester
  * resends the missing one alone. In loss.c, neither does. */
 #include "tests/trace/fixture.h"
 
@@ -62,7 +62,7 @@ START_TEST(middle)
 }
 END_TEST
 
-/* Nothing behind it shows that it is missing. */
+/* Nothing after it shows that it is missing. */
 START_TEST(last)
 {
 	connect_holding(true, true);
@@ -214,7 +214,7 @@ START_TEST(late)
 }
 END_TEST
 
-/* The response to the resent packet covers that packet alone: the peer has dropped what came behind
+/* The response to the resent packet covers that packet alone: the peer has dropped what came after
  * it. After three such the requester resends everything at once. */
 START_TEST(peer_that_drops)
 {
@@ -415,7 +415,7 @@ START_TEST(read_response_too_short)
 }
 END_TEST
 
-/* The WRITE behind the missing response completes with it. */
+/* The WRITE after the missing response completes with it. */
 START_TEST(read_response_and_ack)
 {
 	connect_holding(true, true);
@@ -484,7 +484,7 @@ START_TEST(atomic_response)
 }
 END_TEST
 
-/* No receive is posted for a message that was held: what is behind it is resent, as always after an
+/* No receive is posted for a message that was held: what follows it is resent, as always after an
  * RNR NAK. */
 START_TEST(not_ready)
 {

@@ -260,7 +260,7 @@ START_TEST(an_srq_for_each_request)
 	SEND(11, .srqn = other);
 	SEND(12);
 	world_run_until(&w, 4.5);
-	y->asleep_until_ns = 6000; /* arrives, and nobody polls yet */
+	y->asleep_until_ns = 6000; /* arrives, and no process polls yet */
 	world_run_until(&w, 6);
 	world_run(&w);
 	expect_some("     6.0 b   recv 71 SUCCESS len 10\n"

@@ -147,7 +147,7 @@ START_TEST(what_could_not_be_sent_is_retracted)
 }
 END_TEST
 
-/* Nobody announced the datagram: each poll asks for a while. */
+/* No process announced the datagram: each poll asks for a while. */
 START_TEST(strangers_are_expected_for_a_while)
 {
 	const uint64_t found = ARRIVALS_LOOK_NS;

@@ -143,7 +143,7 @@ START_TEST(overrun_is_counted)
 	for (number = 0; number < 1000; number++)
 		put(number);
 	got = take();
-	/* The reader is a ring's length behind, and continues with the next packet. */
+	/* The reader lags by a ring's length, and continues with the next packet. */
 	ck_assert_uint_eq(got, 0);
 	ck_assert_uint_eq(capture_reader_unread(&reader), 1000);
 	put(number++);
@@ -170,7 +170,7 @@ START_TEST(only_so_much_is_kept)
 }
 END_TEST
 
-/* The writer died in the middle of a record. Its successor continues behind the last whole
+/* The writer died in the middle of a record. Its successor continues after the last whole
  * record. */
 START_TEST(writer_dies_half_way)
 {

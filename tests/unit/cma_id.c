@@ -549,7 +549,7 @@ START_TEST(multicast)
 }
 END_TEST
 
-/* Only ids that are bound to the device hear of it. */
+/* Only ids that are bound to the device learn of it. */
 START_TEST(device_events)
 {
 	resolved(&a, CTL_CM_PS_TCP, "10.0.0.2:7174", 10);

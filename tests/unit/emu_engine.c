@@ -58,7 +58,7 @@ START_TEST(numbers_roll_on)
 }
 END_TEST
 
-/* The slot's next process continues behind the last number. */
+/* The slot's next process continues after the last number. */
 START_TEST(numbers_outlive_a_process)
 {
 	struct rxe_engine_cfg cfg = end->engine.cfg;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The QP state table, exhaustively: every pair of states, every type, every attribute bit, against
- * a second implementation of ibv_modify_qp(3)'s table. That one agrees with the table by which
- * Linux checks all devices. */
+ * a second implementation of ibv_modify_qp(3)'s table. The second one agrees with
+ * the table by which Linux checks all devices. */
 #include <string.h>
 
 #include "emu/deadline.h"

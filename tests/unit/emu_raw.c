@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Raw queue pairs of engines on one device: who hears a frame, what the completion says, what is
+/* Raw queue pairs of engines on one device: who receives a frame, what the completion says, what is
  * dropped; work queues and receive hashing; frames of an interface. */
 #include <string.h>
 
@@ -594,7 +594,7 @@ START_TEST(rate_limit)
 END_TEST
 
 /* On an interface: frames leave as they are, arrivals come as they are, and queue pairs of the same
- * process hear each other. */
+ * process receive each other's frames. */
 START_TEST(on_an_interface)
 {
 	struct raw_build b = raw_build_datagram(1, 2, 40);

@@ -107,7 +107,7 @@ START_TEST(bounds)
 }
 END_TEST
 
-/* What was there before an unexpected message stays enabled, what is added behind it waits until
+/* What was there before an unexpected message stays enabled, what is added after it waits until
  * the program has handled all of them. */
 START_TEST(unexpected)
 {

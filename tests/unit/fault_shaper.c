@@ -246,7 +246,7 @@ START_TEST(untouched)
 }
 END_TEST
 
-/* A dropped packet: those before and behind it stay trains, with new ICRCs. */
+/* A dropped packet: those before and after it stay trains, with new ICRCs. */
 START_TEST(dropped)
 {
 	rules("drop psn=102..103 attempt=0");

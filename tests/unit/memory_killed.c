@@ -3,7 +3,7 @@
  * whole packets in order up to the last one, goes on, and serves the slot's next process, or the
  * server in its place; a third process notices nothing.
  *
- * RXE_TEST_SEED: the dice. */
+ * RXE_TEST_SEED: the random numbers. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static uint32_t receive_some(struct stream *s)
 	return (uint32_t)n;
 }
 
-/* Until it is killed. */
+/* Sends and receives until it is killed. */
 static void run_child(void)
 {
 	struct stream s = { .from = B, .to = A, .has_in = true };

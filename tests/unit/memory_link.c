@@ -139,7 +139,7 @@ START_TEST(full_ring_pushes_back)
 }
 END_TEST
 
-/* Nobody waits forever for a process that is stopped. */
+/* No process waits forever for a process that is stopped. */
 START_TEST(stopped_reader_loses_packets)
 {
 	const uint64_t end_ns = clock_now_ns() + DEADLINE;
@@ -187,7 +187,7 @@ START_TEST(what_an_exited_process_sent_is_received)
 }
 END_TEST
 
-/* Of a process that nobody had heard of when it exited. */
+/* The sender exited before any other process knew it. */
 START_TEST(last_words_of_a_stranger_are_received)
 {
 	struct link *c = open_slot(C);
@@ -229,8 +229,8 @@ START_TEST(next_processes_hear_nothing_old)
 }
 END_TEST
 
-/* What the former process sent is received, then the slot's next one is heard and served. A train
- * that was built for the former one reaches it whole. */
+/* What the former process sent is received, then the slot's next one is received from and served. A
+ * train that was built for the former one reaches it whole. */
 START_TEST(next_process_waits_for_the_last_words)
 {
 	uint8_t *space;
@@ -541,7 +541,7 @@ START_TEST(refuses_what_is_no_hub)
 	cfg = cfg_of(C);
 	cfg.file_fd = hub.fd;
 	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
-	/* Of a process that is there. */
+	/* The file of a process that is there. */
 	cfg.file_fd = hub.slot[A].fd;
 	ck_assert_int_eq(memory_open(&link, &cfg), -EPERM);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory links: a process writes its own file and nobody else's, where the kernel can seal it. */
+/* Memory links: a process writes its own file and no other process's, where the kernel can seal
+ * it. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -71,7 +71,7 @@ START_TEST(tags)
 	ck_assert_uint_eq(get_be16(f.level[0].eth.vlan), 5u << 13 | 1u << 12 | 0xc0c);
 	ck_assert_uint_eq(f.level[0].eth.tagged, 0xff);
 	ck_assert_mem_eq(f.level[0].eth.type, "\x08\x00", 2);
-	/* two: the first one counts, and the type behind the last */
+	/* two: the first one counts, and the type after the last */
 	raw_build_tag(&b, 7);
 	f = parse(&b, b.len);
 	ck_assert_uint_eq(get_be16(f.level[0].eth.vlan), 7);
@@ -240,8 +240,8 @@ START_TEST(no_tunnel_in_a_tunnel)
 }
 END_TEST
 
-/* As a frame grows, headers appear one after the other, and none disappears. Of a frame that is
- * shorter than its IP header says there is no checksum. */
+/* As a frame grows, headers appear one after the other, and none disappears. A frame
+ * that is shorter than its IP header says has no checksum. */
 START_TEST(cut_at_every_byte)
 {
 	const struct raw_build frames[] = { vxlan(), gre(0x0800), gre(0x8847) };

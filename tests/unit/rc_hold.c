@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests behind a missing one: order, bounds, and that memory returns to the pool. */
+/* Requests after a missing one: order, bounds, and that memory returns to the pool. */
 #include <check.h>
 
 #include "emu/rc/responder_hold.h"

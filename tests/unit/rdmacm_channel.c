@@ -67,7 +67,7 @@ bool ctl_alive(struct ctl_client *client)
 	return !manager.dead;
 }
 
-/* Of what explains an address. */
+/* The library explains addresses with it. */
 int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t max, size_t *ret_n)
 {
 	(void)client;
@@ -433,7 +433,7 @@ START_TEST(addresses_by_event)
 	ck_assert_int_eq(rdma_query_addrinfo(id, &info), 0);
 	ck_assert_int_eq(info->ai_dst_addr->sa_family, AF_INET);
 	rdma_freeaddrinfo(info);
-	/* An answer that nobody asks for goes with its id. */
+	/* An answer that no caller asks for goes with its id. */
 	ck_assert_int_eq(rdma_resolve_addrinfo(id, "192.0.2.1", "7", &hints), 0);
 	end(id);
 	rdma_destroy_event_channel(channel);

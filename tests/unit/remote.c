@@ -134,7 +134,7 @@ START_TEST(reaches_its_region_and_no_more)
 }
 END_TEST
 
-/* Alternates between an address in the region and one behind it. */
+/* Alternates between an address in the region and one after it. */
 static void *keep_writing(void *arg)
 {
 	(void)arg;

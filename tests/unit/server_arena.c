@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The pages behind device memory: zeroed, sealed, and replaced when another process still holds the
+/* The pages of device memory: zeroed, sealed, and replaced when another process still holds the
  * old pages of a range. */
 #include <check.h>
 #include <errno.h>

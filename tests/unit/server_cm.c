@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The connection manager in a real server: requests, events on channels, packets of QP 1, and what
- * peers hear of a program's death. */
+ * peers learn of a program's death. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
@@ -198,7 +198,7 @@ START_TEST(connect_and_disconnect)
 }
 END_TEST
 
-/* What rxe_dm show says of a listener, of a connection, and of one that nobody accepts. */
+/* What rxe_dm show says of a listener, of a connection, and of one that no process accepts. */
 START_TEST(shown)
 {
 	static char output[65536];
@@ -297,7 +297,7 @@ START_TEST(delay_and_call_rules)
 }
 END_TEST
 
-/* A fault rule removes the device: ids on it hear of that. */
+/* A fault rule removes the device: ids on it learn of that. */
 START_TEST(device_removed)
 {
 	uint32_t passive;
@@ -602,7 +602,7 @@ START_TEST(datagrams)
 }
 END_TEST
 
-/* The active side is in another instance, behind another server. */
+/* The active side is in another instance, of another server. */
 START_TEST(two_instances)
 {
 	char name[64];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Rings of a memory link, as a server hands them out: each process writes its own and nobody
- * else's. */
+/* Rings of a memory link, as a server hands them out: each process writes its own and no
+ * other process's. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>

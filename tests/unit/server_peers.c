@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Servers of one user tell each other their ports before their first program runs: else its first
- * packets would be dropped as foreign. The peer is a child that plays another server. */
+/* Servers of one user report their ports to each other before their first program runs: else its
+ * first packets would be dropped as foreign. The peer is a child that plays another server. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
@@ -206,7 +206,8 @@ START_TEST(the_ports_of_a_server_that_has_exited_are_foreign)
 	stay_on_this_processor();
 	ck_assert(first_peer_is_trusted(fd, &p, &to));
 	channel_say(channel);
-	/* Until the server has read the end. The time limit of the test ends a wait in vain. */
+	/* Wait until the server has read the end. The time limit of the test ends a wait in
+	 * vain. */
 	while (first_peer_is_trusted(fd, &p, &to))
 		poll(NULL, 0, 1);
 	program_close(&p);

@@ -114,7 +114,7 @@ START_TEST(keys_are_published_and_revoked)
 }
 END_TEST
 
-/* Behind 15 uses of its index the tag of a key may come round again. */
+/* After 15 uses of its index the tag of a key may come round again. */
 START_TEST(a_key_does_not_come_back_soon)
 {
 	uint32_t first = grant(1);

@@ -81,7 +81,7 @@ void train_begin(struct wire_train *train, uint8_t *buf, const struct udp_end *f
 				      .dst = *dst };
 }
 
-/* Writes bytes that follow from psn, behind a valid BTH, which steering and the splitting of trains
+/* Writes bytes that follow from psn, after a valid BTH, which steering and the splitting of trains
  * read. */
 static void fill_packet(uint8_t *p, uint32_t qpn, uint32_t psn, uint32_t len)
 {

@@ -262,7 +262,7 @@ static void check_guard(const char *from_address, const char *to_address)
 	send_by(own, &b, &dst, 0, 0x010002);
 	ck_assert(arrives(at));
 
-	/* Until it is removed from the list. */
+	/* Removed from the list, it is foreign again. */
 	ck_assert_int_eq(udp_group_guard(&b.group, NULL, 0), 0);
 	send_by(theirs, &a, &dst, 0, 0x010002);
 	ck_assert_uint_eq(udp_group_foreign(&b.group), 4);

@@ -245,7 +245,7 @@ START_TEST(closed_port)
 }
 END_TEST
 
-/* No route: counted, logged once, and the trains behind it are sent. */
+/* No route: counted, logged once, and the trains after it are sent. */
 START_TEST(no_route)
 {
 	const struct gid nowhere = gid_of("192.0.2.7");

@@ -144,7 +144,7 @@ START_TEST(copy_survives_unmapped_memory)
 }
 END_TEST
 
-/* The access fails at the missing page, and what lies behind it was not stored: the last word comes
+/* The access fails at the missing page, and what follows it was not stored: the last word comes
  * last. */
 START_TEST(the_last_word_lands_last)
 {

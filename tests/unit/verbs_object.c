@@ -126,7 +126,7 @@ START_TEST(a_used_object_does_not_end)
 	ck_assert_int_eq(vb_end_take(cq, VB_KIND_QP), EINVAL);
 	ck_assert_int_eq(vb_end_take(cq, VB_KIND_CQ), 0);
 	ck_assert_int_eq(vb_end_take(cq, VB_KIND_CQ), EINVAL);
-	/* A context that closes leaves used objects behind, without their counts. */
+	/* A context that closes leaves used objects, without their counts. */
 	vb_object_unuse(cq);
 	free(cq);
 }

@@ -149,7 +149,7 @@ START_TEST(golden_others)
 }
 END_TEST
 
-/* Where the standard has fields that no capture fills: byte behind the header, and its value. */
+/* Where the standard has fields that no capture fills: byte after the header, and its value. */
 START_TEST(rare_fields)
 {
 	uint8_t mad[CM_MAD_BYTES];

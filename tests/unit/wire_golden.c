@@ -29,7 +29,7 @@ START_TEST(all_there)
 END_TEST
 
 /* Every operation of the three services: what docs/INTEROP.md states for each rests on these
- * files. FLUSH and ATOMIC_WRITE are newer than the kernel that they are of, and RAW is ours:
+ * files. FLUSH and ATOMIC_WRITE are newer than the kernel that sent them, and RAW is ours:
  * unit/wire.c has their bytes. */
 START_TEST(every_operation_is_there)
 {

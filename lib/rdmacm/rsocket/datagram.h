@@ -32,7 +32,7 @@ struct rs_iov;
 /* A received message that the program has not read. */
 struct rs_unread {
 	struct rs_unread *prev, *next;
-	struct rs_path *path; /* in whose receive buffer it is; NULL: behind this struct */
+	struct rs_path *path; /* whose receive buffer has it; NULL: the bytes follow */
 	const uint8_t *bytes;
 	uint32_t len;
 	struct rs_address from;

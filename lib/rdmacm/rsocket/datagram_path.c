@@ -256,7 +256,7 @@ void rs_datagram_release(struct rsocket *rs, struct rs_unread *unread)
 	free(unread);
 }
 
-/* The header does not tell the scope of a link-local address: it is that of ours. */
+/* The header has no scope for a link-local address: the scope of our own address holds. */
 static void receive(struct rsocket *rs, struct rs_path *path, uint32_t i, uint32_t byte_len)
 {
 	struct rs_unread *unread = &path->unread[i];

@@ -38,7 +38,7 @@ static bool goes_by_udp(const struct rs_peer *peer, size_t len)
 	return !peer->qpn || len > peer->path->most - RS_UD_HEADER_MAX;
 }
 
-/* The answer that tells the peer's queue pair may have come by UDP. */
+/* The answer with the peer's queue pair number may have come by UDP. */
 static void prepare(struct rsocket *rs, const struct rs_peer *peer)
 {
 	if (!peer->qpn)

@@ -187,7 +187,7 @@ static bool receive_one(struct rsocket *rs)
 	struct rs_address from, local;
 
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		rs->err = errno; /* ECONNREFUSED: nobody has the port that messages went to */
+		rs->err = errno; /* ECONNREFUSED: no socket has the port of an earlier message */
 	if (n < 0)
 		return false;
 	local = get_packet_info(&msg, &datagram->local);

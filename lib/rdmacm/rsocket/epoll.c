@@ -261,7 +261,7 @@ static int collect_kernel(const struct set *set, struct epoll_event *events, int
 	return n > 0 ? drop_wake(set, events, n) : n;
 }
 
-/* A member that was reported goes behind the others. */
+/* A member that was reported moves to the end of the list. */
 static bool report(struct set *set, struct member *member, struct epoll_event *ret)
 {
 	struct rs_interest *interest = &member->interest;

@@ -16,10 +16,10 @@
  *
  * Datagrams. A datagram rsocket has UD queue pairs and a UDP socket of the kernel, whose address is
  * its own. A sender that does not know the number of its peer's queue pair sends to the peer's UDP
- * socket, behind struct rs_udp_header with op DATA, which tells the number of its own queue pair.
- * The peer answers each such message with op CONTROL, which tells the peer's number. From then on
- * messages go to the queue pair, with the Q_Key of RDMA_PS_UDP, behind a header that tells the
- * address of the sender's socket. All fields are big-endian.
+ * socket. Such a message begins with struct rs_udp_header, with op DATA and the number of the
+ * sender's queue pair. The peer answers each of them with op CONTROL and its own number. From then
+ * on messages go to the queue pair, with the Q_Key of RDMA_PS_UDP. They begin with a header that
+ * has the address of the sender's socket. All fields are big-endian.
  *
  *	header of a UD message	version (4 or 6), length of this header, port,
  *				IPv6 alone: flow information; address
@@ -78,7 +78,7 @@ struct rs_conn_data {
 	uint16_t credits; /* data messages that the peer may send */
 	uint8_t reserved[3];
 	uint8_t iomap_size;    /* entries of the I/O map, see rs_iomap_scale() */
-	struct rs_sge targets; /* the target list, the I/O map behind it; length: its entries */
+	struct rs_sge targets; /* the target list, followed by the I/O map; length: its entries */
 	struct rs_sge buffer;  /* the first piece of the receive buffer */
 };
 static_assert(sizeof(struct rs_conn_data) == 40, "as on the wire");
@@ -135,7 +135,7 @@ enum rs_udp_op {
 };
 
 struct rs_udp_header {
-	uint8_t op;   /* enum rs_udp_op; another one tells the number, as CONTROL does */
+	uint8_t op;   /* enum rs_udp_op; others give the number, as CONTROL does */
 	uint32_t qpn; /* 24 bits */
 	struct rs_address from;
 };

@@ -164,7 +164,7 @@ int rs_queue_iomap(struct rsocket *rs, uint32_t index, struct rs_iomap_entry ent
 		entry.offset = bswap_64(entry.offset);
 		entry.sge = swap(entry.sge);
 	}
-	/* The I/O map is behind the target list. */
+	/* The I/O map follows the target list. */
 	remote.addr += receiver->remote.length * sizeof(struct rs_sge) + index * sizeof(entry);
 	err = post_message(rs, WORK_DATA, rs_message(RS_OP_IOMAP, index), &sge, &remote);
 	if (err)

@@ -68,7 +68,7 @@ enum rs_state {
 	RS_NEW,
 	RS_LISTENING,
 	RS_CONNECTING, /* on either side: a listener has the passive one in its list */
-	RS_CONNECTED,  /* and for good: struct rs_end tells what is over */
+	RS_CONNECTED,  /* and for good: struct rs_end says what is over */
 	RS_FAILED,     /* to connect */
 	RS_DATAGRAM,   /* all the life of a datagram rsocket */
 	RS_CLOSED,
@@ -187,8 +187,9 @@ int rs_take_error(struct rsocket *rs);
 /* Why an rsocket that is not connected cannot do what was asked. */
 int rs_why_not_connected(struct rsocket *rs);
 
-/* Options that nobody has set come from files of one number each under /etc/rdma/rsocket, as
- * rsocket(7) names them, else they are built-in. These are the bounds of both. */
+/* Options that the program has not set come from files of one number each under
+ * /etc/rdma/rsocket, as rsocket(7) names them, else they are built-in. These are the bounds of
+ * both. */
 #define RS_BYTES_MIN   4096
 #define RS_BYTES_MAX   (1u << 28)
 #define RS_ENTRIES_MIN 16

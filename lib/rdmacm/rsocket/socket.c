@@ -290,7 +290,7 @@ int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	return name(socket, false, addr, addrlen);
 }
 
-/* What the peer hears depends on what is over already. */
+/* The message to the peer depends on what is over already. */
 static int end_sending(struct rsocket *rs, bool is_all)
 {
 	bool is_last = is_all || rs->end.receiving;

@@ -7,7 +7,7 @@
  * tells which numbers are rsockets, and which were made by dup() from which. Calls on other numbers
  * go to libc.
  *
- * librdmacm and libibverbs call libc by way of this library, too: their descriptors are never in
+ * librdmacm and libibverbs also call libc through this library: their descriptors are never in
  * the table. A child of fork() can only close the rsockets of its parent. */
 #ifndef RXE_RSOCKET_PRELOAD_H
 #define RXE_RSOCKET_PRELOAD_H

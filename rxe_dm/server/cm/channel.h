@@ -49,7 +49,7 @@ void cm_channel_close(struct cm_channel *channel);
 void cm_channel_clear(struct cm_channel *channel);
 void cm_channel_pause(struct cm_channel *channel, bool paused);
 /* Moves the events of an id that wait in the server to another channel; ids of connection requests
- * among them move, too. */
+ * among them also move. */
 void cm_channel_move(struct cma_id *id, struct cm_channel *to);
 /* Drops the waiting events of a membership. Returns their number. */
 uint32_t cm_channel_drop_membership(struct cm_channel *channel, uint64_t mc_token);

@@ -20,7 +20,7 @@ struct device;
 /* Counts of nth= and every= by the place of a rule: calls of a process by enum inject_verb, or
  * messages of a device by attribute and direction. */
 struct cm_fault_counts {
-	uint32_t id[FAULT_MAX_RULES]; /* number of the rule that the counts are of */
+	uint32_t id[FAULT_MAX_RULES]; /* number of the counted rule */
 	uint32_t count[FAULT_MAX_RULES][INJECT_VERBS];
 };
 static_assert(2 * (CM_APR - CM_REQ + 1) <= INJECT_VERBS, "each message has a count");

@@ -194,8 +194,7 @@ static void greet(struct device *device, const struct gid *gid)
 }
 
 /* A line of /proc/net/unix: "Num RefCount Protocol Flags Type St Inode @rxe_dm/4791/127.0.0.1". The
- * accepted connections of a server have its name, too; only the flag of listening sockets tells
- * them apart. */
+ * accepted connections of a server also have its name; only listening sockets have the flag. */
 static bool parse_name(char *line, struct gid *ret)
 {
 	char *name = strstr(line, "@" NAME_PREFIX);
