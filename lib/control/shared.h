@@ -26,8 +26,7 @@
 #include "net/link/udp/udp.h"
 #include "net/wire/gid.h"
 
-#define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
-#define CTL_SHARED_PAGE	 4096
+#define CTL_SHARED_PAGE 4096
 
 /* Type of a work queue in records of failures: no value of enum ibv_qp_type. */
 #define CTL_QPT_WQ 30
@@ -171,8 +170,6 @@ struct ctl_slot {
 #define CTL_MAX_OBJECTS (1u << CTL_HANDLE_BITS)
 
 struct ctl_shared {
-	uint64_t magic;
-	uint32_t version;
 	_Atomic uint32_t port_state; /* enum ibv_port_state: 4 ACTIVE, 1 DOWN */
 	_Atomic uint32_t ended;	     /* 1: the server has ended, and QPs flush */
 	uint16_t tx_ports

@@ -39,8 +39,6 @@ static int open_shared(struct device *device)
 	if (base == MAP_FAILED)
 		return -errno;
 	device->shared = (struct ctl_shared *)base;
-	device->shared->magic = CTL_SHARED_MAGIC;
-	device->shared->version = CTL_PROTOCOL;
 	device->shared->gids[0] = device->link.gid;
 	atomic_store(&device->shared->port_state, IBV_PORT_ACTIVE);
 	device->tables.grace.shared = device->shared;

@@ -16,6 +16,8 @@
 #include "lib/control/cm_numbers.h"
 #include "lib/control/cm_request.h"
 #include "lib/control/socket.h"
+#include "net/wire/cm_msg.h"
+#include "net/wire/packet.h"
 #include "server_fixture.h"
 
 #define PORT 7174
@@ -195,6 +197,23 @@ START_TEST(connect_and_disconnect)
 	ck_assert_int_eq(ask(&client, CTL_CM_DESTROY_ID, active), 0);
 	ck_assert_int_eq(ask(&client, CTL_CM_DESTROY_ID, active), -ENOENT);
 	ck_assert(!has_event(&server));
+}
+END_TEST
+
+/* REQ, REP and RTU, each with a MAD: the server has slot 0. */
+START_TEST(messages_are_counted)
+{
+	const struct rxe_counters *counters;
+	struct program program;
+	uint32_t passive;
+
+	program_open(&program);
+	counters = &program.at.shared->slot[0].counters;
+	listener(&server, CTL_CM_PS_TCP, 1);
+	connected(&passive);
+	ck_assert_uint_eq(counters->sent_pkts, 3);
+	ck_assert_uint_eq(counters->sent_bytes, 3 * (BTH_LEN + DETH_LEN + CM_MAD_BYTES + ICRC_LEN));
+	program_close(&program);
 }
 END_TEST
 
@@ -632,6 +651,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, connect_and_disconnect);
+	tcase_add_test(tc, messages_are_counted);
 	tcase_add_test(tc, shown);
 	tcase_add_test(tc, message_rules);
 	tcase_add_test(tc, refused_by_this_end);
