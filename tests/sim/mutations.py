@@ -508,7 +508,7 @@ MUTATIONS = [
     ("cm_dreq_once", "rxe_dm/cm/disconnect.c:cm_send_dreq", "\tcm_last_retry(id, now_ns);\n", "\tcm_last_retry(id, now_ns);\n\tid->retry.left = 0;\n",
      "a DREQ is not sent again", "sim_cm"),
     ("cm_rep_withdrawn_once", "rxe_dm/cm/disconnect.c:cm_send_rej", "\t\tcm_last_await(id, now_ns);\n",
-     "\t\tcm_time_wait_begin(id, now_ns);\n", "a REP is withdrawn by one REJ, which may be lost", "sim_cm"),
+     "\t\tcm_time_wait_begin(id, now_ns);\n", "a REP is withdrawn by one REJ, which may be lost", "cm_refuse"),
     ("cm_timers_late", "emu/heap.c:sift_down", "child++;", ";", "the heap of timers forgets which is first", "sim_cm"),
     ("cm_rtu_not_again", "rxe_dm/cm/connect.c:rep_again", "if (id->state == CM_STATE_ESTABLISHED || id->state == CM_STATE_MRA_REP_SENT)",
      "if (id->state == CM_STATE_MRA_REP_SENT)", "a REP that comes again gets no RTU", "cm_exhaustive"),
