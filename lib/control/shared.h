@@ -189,6 +189,12 @@ struct ctl_shared {
 	struct ctl_slot slot[RXE_MAX_SLOTS];
 };
 
+/* A fault rule keeps the device off the network: it neither sends nor receives. */
+static inline bool ctl_is_silent(const struct ctl_shared *shared)
+{
+	return atomic_load(&shared->faults.silent) != 0;
+}
+
 /* The server gives the slot to a process; 0: to none. */
 static inline void ctl_slot_set_pid(struct ctl_shared *shared, uint32_t slot, int32_t pid)
 {

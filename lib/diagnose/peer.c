@@ -153,7 +153,7 @@ static const char *port_silence(const struct diagnosis *d)
 {
 	const bool down = atomic_load(&d->shared->port_state) == PORT_DOWN;
 
-	if (!atomic_load(&d->shared->faults.silent))
+	if (!ctl_is_silent(d->shared))
 		return down ? "the port is down: its interface is down or was removed" : NULL;
 	return down ? "the port is down by a fault rule ('rxe_dm fault list')"
 		    : "a fault rule removed the device's address from its GID table ('rxe_dm fault "

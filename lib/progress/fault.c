@@ -145,7 +145,7 @@ static bool is_silent(void *arg)
 {
 	const struct faults *faults = arg;
 
-	return atomic_load(&faults->progress->attachment->shared->faults.silent);
+	return ctl_is_silent(faults->progress->attachment->shared);
 }
 
 void faults_close(struct faults *faults)

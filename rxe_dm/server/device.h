@@ -63,10 +63,4 @@ struct device {
 /* 0, or a negative errno that has been explained on the log. */
 int device_init(struct device *ret, struct instance *instance, uint32_t index);
 void device_fini(struct device *device);
-/* A fault rule keeps the device off the network: it neither sends nor receives. */
-static inline bool device_is_silent(const struct device *device)
-{
-	return atomic_load(&device->shared->faults.silent) != 0;
-}
-
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "emu/mr.h"
+#include "lib/control/protocol.h"
 #include "rxe_dm/server/key.h"
 #include "rxe_dm/server/random.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "lib/control/shared.h"
-#include "rxe_dm/server/object.h"
+#include "rxe_dm/server/index_queue.h"
 
 #define KEY_REST 1024 /* freed indexes before one is used again */
 

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "lib/control/shared.h"
+#include "rxe_dm/server/index_queue.h"
 #include "rxe_dm/server/loop.h"
-#include "rxe_dm/server/object.h"
 
 struct conn;
 struct device;

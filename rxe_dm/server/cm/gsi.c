@@ -261,7 +261,7 @@ static void hand_on_ruled(struct device *device, enum fault_dir dir, const struc
 
 void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
 {
-	if (!device_is_silent(device))
+	if (!ctl_is_silent(device->shared))
 		hand_on_ruled(device, FAULT_OUT, path, mad);
 }
 
@@ -298,7 +298,7 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 	(void)events;
 	link_wait_ended(device->gsi.link, true);
 	n = link_receive(device->gsi.link, gsi->arrivals, ARRIVALS);
-	for (int i = 0; i < n && !device_is_silent(device); i++)
+	for (int i = 0; i < n && !ctl_is_silent(device->shared); i++)
 		receive_packet(device, &gsi->arrivals[i]);
 	memory_device_wait(device->gsi.link);
 }
@@ -311,7 +311,7 @@ void gsi_deliver(struct instance *instance)
 	instance->gsi_local = NULL;
 	instance->num_gsi_local = 0;
 	DL_FOREACH_SAFE (arrived, local, next) {
-		if (!device_is_silent(local->to))
+		if (!ctl_is_silent(local->to->shared))
 			receive_packet(local->to, &local->arrival);
 		free(local);
 	}
@@ -319,7 +319,7 @@ void gsi_deliver(struct instance *instance)
 
 static void pass_on(struct device *device, const struct gsi_delayed *delayed, uint64_t now_ns)
 {
-	if (device_is_silent(device))
+	if (ctl_is_silent(device->shared))
 		return;
 	if (delayed->dir == FAULT_OUT)
 		send_mad(device, &delayed->path, delayed->mad);

@@ -64,7 +64,7 @@ static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 	struct wire_train train = { .buf = time_wait->bytes, .max_segs = 1 };
 
 	while (rxe_engine_output(&time_wait->engine, &train, now_ns)) {
-		if (device_is_silent(device))
+		if (ctl_is_silent(device->shared))
 			continue;
 		capture_own(device, &train, sender_of(time_wait->engine.cfg.time_wait, &train),
 			    time_wait->engine.cfg.tx_ports[train.tx_index]);
@@ -107,7 +107,7 @@ static void answer_arrivals(struct time_wait_slot *slot, int max)
 		now_ns = slot->until_ns - 1;
 	while (total < max && (n = receive(slot)) > 0) {
 		total += n;
-		if (device_is_silent(slot->device))
+		if (ctl_is_silent(slot->device->shared))
 			continue;
 		capture_arrived(slot->device, arrivals, (uint32_t)n);
 		for (int i = 0; i < n; i++) {
