@@ -4,6 +4,8 @@
  * async_fd is an eventfd semaphore with one count per event in the queue; a program may poll it and
  * set it O_NONBLOCK. An event that is dropped because its object is destroyed can leave a count in
  * it: the reader then finds an empty queue and waits again. */
+#include "lib/verbs/async.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
@@ -17,6 +19,7 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/qp.h"

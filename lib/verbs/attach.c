@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The process's attachment to a device: slot, mappings and engine. The first context attaches, the
  * last detaches, a child of fork() attaches again. */
+#include "lib/verbs/attach.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -8,10 +10,9 @@
 #include "lib/control/cancel.h"
 #include "lib/control/log.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
-
-_Atomic uint32_t vb_fork_count;
 
 /* The first context of the process. Under the device's lock. */
 static int attach_first(struct vb_device *dev)

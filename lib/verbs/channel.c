@@ -10,6 +10,7 @@
 #include "lib/control/cancel.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
+#include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/gate.h"

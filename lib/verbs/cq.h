@@ -12,6 +12,7 @@
 #include "emu/container_of.h"
 #include "emu/cq.h"
 #include "lib/abi/newer.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/pd.h"
 
 struct progress;

@@ -13,6 +13,7 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "net/link/clock.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process's rxe_dm devices, and the connection to their server.
- *
- * A listed device is never freed, so an ibv_device pointer stays valid until the process ends. The
- * first open context attaches the process (slot, mappings, engine), the last detaches it. */
+/* One rxe_dm device of this process. */
 #ifndef RXE_VERBS_DEVICE_H
 #define RXE_VERBS_DEVICE_H
 
@@ -17,6 +14,7 @@
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 
@@ -57,41 +55,12 @@ static inline const struct ctl_profile *vb_profile(const struct vb_device *dev)
 	return &dev->info.profile;
 }
 
-/* owner.c: what the engine calls. */
-extern const struct progress_owner vb_owner;
-
 /* What this process shows to the server. */
 static inline struct ctl_slot *vb_slot(const struct vb_device *dev)
 {
 	return &dev->attachment.shared->slot[dev->attachment.slot];
 }
 
-/* The device of a program's pointer, or NULL: not a device of this library. */
-struct vb_device *vb_device_of(const struct ibv_device *device);
-/* The connection to the server, for a context that is imported; connects unless there is a
- * connection. 0 or a negative errno. */
-int vb_device_connect(struct ctl_client **ret);
-/* The device of this index on that connection, or NULL. */
-struct vb_device *vb_device_at(const struct ctl_client *client, uint32_t index);
-
-/* attach.c. A context opens: attaches the process to the device, unless it is. 0 or a negative
- * errno. */
-int vb_device_attach(struct vb_device *dev);
-void vb_device_detach(struct vb_device *dev);
-/* Attaches a child of fork() again if its parent was attached. */
-void vb_device_follow_fork(struct vb_device *dev);
-/* Before the first raw queue pair or work queue. 0, EPERM (CAP_NET_RAW is missing, where it is
- * needed; the log says so), or another errno. On an interface this opens the raw port, which stays
- * open until the process detaches from the device. */
-int vb_raw_access(struct vb_device *dev);
-
-extern _Atomic uint32_t vb_fork_count;
-
-/* Number of fork() calls between the first process and this one. */
-static inline uint32_t vb_forks(void)
-{
-	return atomic_load_explicit(&vb_fork_count, memory_order_relaxed);
-}
 /* Takes the engine lock for an object made when vb_forks() was forks; progress_unlock() ends it.
  * False, and nothing is locked: the object was inherited, its engine stayed in the parent. */
 static inline bool vb_lock_engine(struct vb_device *dev, uint32_t forks)

@@ -10,7 +10,9 @@
 #include "emu/limits.h"
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
+#include "lib/verbs/attach.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
 
 /* Running out of memory fails the addition, not the process. */
@@ -369,6 +371,6 @@ void vb_objects_fork_parent(void)
 
 void vb_objects_fork_child(void)
 {
-	atomic_fetch_add(&vb_fork_count, 1);
+	vb_forks_add();
 	pthread_mutex_unlock(&lock);
 }

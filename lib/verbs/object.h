@@ -4,8 +4,9 @@
  * Each kind of object has a file, which reads from top to bottom: create, use, destroy. Calls go
  * down:
  *
- *   context.c             opens, imports and closes a device; destroys what a program left on it
- *   device.c owner.c      the list of devices; what engine and device server report
+ *   open.c                opens, imports and closes a device; destroys what a program left on it
+ *   device_list.c owner.c the list of devices; what engine and device server report
+ *   fork.c                what a child of fork() makes again
  *   qp.c cq.c mr.c dm.c   the objects, and about fifteen more
  *   qp_queues.c post.c    the data path: queues, posted requests (wr.c: one call for each part of
  *   wr.c cq_poll.c        a request), completions

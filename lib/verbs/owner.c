@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* What engine and device server report to the objects (struct progress_owner): completions of armed
  * CQs, events, failures of queue pairs, the end of the server. */
+#include "lib/verbs/owner.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +23,7 @@
 #include "lib/diagnose/diagnose.h"
 #include "lib/progress/link.h"
 #include "lib/progress/progress.h"
+#include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/device.h"

@@ -17,6 +17,7 @@
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
+#include "lib/verbs/raw_access.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/wq.h"
 #include "lib/verbs/xrc.h"

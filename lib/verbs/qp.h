@@ -12,7 +12,9 @@
 #include "lib/abi/newer.h"
 #include "lib/inject/verb.h"
 #include "lib/progress/remote.h"
+#include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/pd.h"
 
 struct progress;

@@ -16,6 +16,7 @@
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/pd.h"
 #include "lib/verbs/qp.h"

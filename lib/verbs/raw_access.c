@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Who may use raw packets. */
+#include "lib/verbs/raw_access.h"
+
 #include <errno.h>
 
 #include "lib/control/log.h"

@@ -9,6 +9,7 @@
 #include "emu/srq.h"
 #include "emu/tag_list.h"
 #include "lib/abi/newer.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/pd.h"
 
 struct vb_device;

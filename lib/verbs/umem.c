@@ -17,6 +17,7 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/device_list.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/mlx5_calls.h"
 #include "lib/verbs/mr.h"

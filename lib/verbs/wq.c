@@ -15,11 +15,14 @@
 
 #include "emu/engine.h"
 #include "lib/progress/progress.h"
+#include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
+#include "lib/verbs/raw_access.h"
 #include "net/link/clock.h"
 
 static_assert((int)RSS_DST_PORT_UDP == (int)IBV_RX_HASH_DST_PORT_UDP, "enum ibv_rx_hash_fields");

@@ -18,6 +18,7 @@
 #include "lib/control/socket.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"

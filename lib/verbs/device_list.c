@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The device list. A device, once listed, keeps its address until the process ends: a program may
  * free the list while contexts are open, and two lists hold the same pointers. */
-#include "lib/verbs/device.h"
+#include "lib/verbs/device_list.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,11 +11,11 @@
 
 #include "lib/control/cancel.h"
 #include "lib/control/log.h"
-#include "lib/progress/memory.h"
-#include "lib/verbs/context.h"
+#include "lib/verbs/async.h"
+#include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
-#include "lib/verbs/pd.h"
+#include "lib/verbs/owner.h"
 
 /* Stands where stock providers keep their table of operations. Its address is none of theirs. */
 static const void *const no_provider[64];
@@ -220,8 +220,7 @@ int ibv_get_device_index(struct ibv_device *device)
 	return -1;
 }
 
-/* Makes fresh locks, and drops the parent's engines. */
-static void devices_forked(void)
+void vb_devices_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	for (size_t i = 0; i < num_known; i++) {
@@ -230,56 +229,6 @@ static void devices_forked(void)
 		vb_async_forked(known[i]);
 		progress_drop_in_child(&known[i]->progress);
 	}
-}
-
-/* No hardware accesses registered pages, so copy-on-write does them no harm (ibv_fork_init(3)). The
- * engine and its sockets stay in the parent: the child drops its copy and gets an engine with its
- * first control verb (attach.c). */
-static void in_child(void)
-{
-	NO_CANCEL;
-
-	vb_objects_fork_child();
-	vb_pds_forked();
-	memory_forked();
-	devices_forked();
-}
-
-/* Only the table of live objects is locked across fork(): its lock is a leaf and held for a short
- * time. Other locks may be held for as long as a server call takes, by threads that the child does
- * not have: the child initializes them again. */
-__attribute__((constructor)) static void handle_fork(void)
-{
-	pthread_atfork(vb_objects_fork_prepare, vb_objects_fork_parent, in_child);
-}
-
-int ibv_fork_init(void)
-{
-	return 0;
-}
-
-enum ibv_fork_status ibv_is_fork_initialized(void)
-{
-	return IBV_FORK_UNNEEDED;
-}
-
-#pragma GCC visibility push(default)
-int ibv_dontfork_range(void *base, size_t size);
-int ibv_dofork_range(void *base, size_t size);
-#pragma GCC visibility pop
-
-int ibv_dontfork_range(void *base, size_t size)
-{
-	(void)base;
-	(void)size;
-	return 0;
-}
-
-int ibv_dofork_range(void *base, size_t size)
-{
-	(void)base;
-	(void)size;
-	return 0;
 }
 
 __attribute__((destructor)) static void exiting(void)
