@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pages at a place of their own, for tests of on-demand paging. */
+/* Pages at a place of their own, for tests of memory that comes and goes. */
 #include "pages.h"
 
 #include <check.h>

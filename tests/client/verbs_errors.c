@@ -9,6 +9,7 @@
 
 #include "fault_at.h"
 #include "fixture.h"
+#include "pages.h"
 
 /* A write that the responder refuses: remote access error here, an access event there, both queue
  * pairs in error. */
@@ -227,10 +228,9 @@ END_TEST
 
 static uint8_t *new_page(void)
 {
-	uint8_t *page =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = pages_place();
 
-	ck_assert_ptr_ne(page, MAP_FAILED);
+	pages_map(page, PROT_READ | PROT_WRITE);
 	return page;
 }
 
@@ -244,9 +244,9 @@ START_TEST(local_memory_is_unmapped)
 	struct ibv_send_wr wr, *bad;
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(a.pd, page, 4096, FIXTURE_ALL_RIGHTS);
+	mr = ibv_reg_mr(a.pd, page, PAGE, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
-	munmap(page, 4096);
+	pages_unmap(page);
 	wr = end_wr(&a, &sge, IBV_WR_RDMA_WRITE, 1, 0, 100);
 	sge.addr = (uintptr_t)page;
 	sge.lkey = mr->lkey;
@@ -267,9 +267,9 @@ START_TEST(remote_memory_is_unmapped)
 		struct end a, b;
 
 		ends_open(&a, &b, NULL);
-		mr = ibv_reg_mr(b.pd, page, 4096, FIXTURE_ALL_RIGHTS);
+		mr = ibv_reg_mr(b.pd, page, PAGE, FIXTURE_ALL_RIGHTS);
 		ck_assert_ptr_nonnull(mr);
-		munmap(page, 4096);
+		pages_unmap(page);
 		a.peer.rkey = mr->rkey;
 		a.peer.addr = (uintptr_t)page;
 		end_post(&a, ops[op], 1, 0, 8);
@@ -285,15 +285,15 @@ START_TEST(receive_memory_is_unmapped)
 	struct end a, b;
 	uint8_t *page = new_page();
 	struct ibv_mr *mr;
-	struct ibv_sge sge = { (uintptr_t)page, 4096, 0 };
+	struct ibv_sge sge = { (uintptr_t)page, PAGE, 0 };
 	struct ibv_recv_wr wr = { .wr_id = 5, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(b.pd, page, 4096, FIXTURE_ALL_RIGHTS);
+	mr = ibv_reg_mr(b.pd, page, PAGE, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	sge.lkey = mr->lkey;
 	ck_assert_int_eq(ibv_post_recv(b.qp, &wr, &bad), 0);
-	munmap(page, 4096);
+	pages_unmap(page);
 	end_post(&a, IBV_WR_SEND, 1, 0, 100);
 	end_wait_for(&b, 5, IBV_WC_LOC_PROT_ERR);
 	ck_assert_int_eq(end_wait(&a).status, IBV_WC_REM_OP_ERR);
@@ -325,8 +325,8 @@ static uint8_t *page_that_goes(bool bus, int *ret_fd)
 	if (!bus)
 		return new_page();
 	*ret_fd = memfd_create("cut", MFD_CLOEXEC);
-	ck_assert_int_eq(ftruncate(*ret_fd, 4096), 0);
-	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd, 0);
+	ck_assert_int_eq(ftruncate(*ret_fd, PAGE), 0);
+	return mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd, 0);
 }
 
 /* The program's handlers come after ibv_reg_mr() and replace all that was there; or it blocks every
@@ -342,12 +342,12 @@ START_TEST(handlers_of_the_program_come_later)
 	uint8_t *page = page_that_goes(_i & 2, &fd);
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(_i & 1 ? a.pd : b.pd, page, 4096, FIXTURE_ALL_RIGHTS);
+	mr = ibv_reg_mr(_i & 1 ? a.pd : b.pd, page, PAGE, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	sigaction(SIGSEGV, &segv, NULL);
 	sigaction(SIGBUS, &bus, NULL);
 	if (fd < 0)
-		munmap(page, 4096);
+		pages_unmap(page);
 	else
 		ck_assert_int_eq(ftruncate(fd, 0), 0);
 	sigfillset(&all);

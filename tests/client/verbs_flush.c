@@ -11,8 +11,8 @@
 
 #include "fixture.h"
 #include "lib/abi/newer.h"
+#include "pages.h"
 
-#define BYTES	  65536u
 #define OPS	  (IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define BOTH	  (IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 #define WRITES	  (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
@@ -72,7 +72,8 @@ static struct target target_open(struct end *b, struct end *a, const char *folde
 {
 	struct target target = { .fd = file_in(folder) };
 
-	target.bytes = map(target.fd);
+	target.bytes = pages_place();
+	pages_map_file(target.bytes, target.fd);
 	target.mr = ibv_reg_mr(b->pd, target.bytes, BYTES, access);
 	ck_assert_ptr_nonnull(target.mr);
 	a->peer.rkey = target.mr->rkey;
@@ -83,7 +84,7 @@ static struct target target_open(struct end *b, struct end *a, const char *folde
 static void target_close(struct target *target)
 {
 	ck_assert_int_eq(ibv_dereg_mr(target->mr), 0);
-	munmap(target->bytes, BYTES);
+	pages_unmap(target->bytes);
 	remove_file(target->fd);
 }
 
@@ -444,8 +445,7 @@ START_TEST(memory_that_cannot_persist)
 }
 END_TEST
 
-/* A region whose memory was unmapped since: msync(2) fails. The first FLUSH starts the thread,
- * whose stack could take the place. */
+/* A region whose memory was unmapped since: msync(2) fails. */
 START_TEST(unmapped_since)
 {
 	struct end a, b;
@@ -455,7 +455,7 @@ START_TEST(unmapped_since)
 	target = target_open(&b, &a, "/dev/shm", WRITES | BOTH);
 	ck_assert_int_eq(flush(&a, 1, 0, 8, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE), 0);
 	end_wait_for(&a, 1, IBV_WC_SUCCESS);
-	munmap(target.bytes, BYTES);
+	pages_unmap(target.bytes);
 	ck_assert_int_eq(flush(&a, 2, 0, 8, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE), 0);
 	end_wait_for(&a, 2, IBV_WC_REM_ACCESS_ERR);
 	target_close(&target);
