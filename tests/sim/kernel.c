@@ -1,13 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* The scheduler's model: one run queue for all processors, first come, first served. */
+/* The scheduler's model. */
 #include "tests/sim/kernel.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "tests/sim/fair.h"
+
 #define SWITCH_NS 1200u
 #define YIELD_NS  300u
+
+bool kernel_may_use(const struct kernel_thread *thread, int cpu)
+{
+	return thread->pinned == KERNEL_ANY_CPU || thread->pinned == cpu;
+}
+
+static bool is_fair(const struct kernel *kernel)
+{
+	return kernel->cfg.order != KERNEL_FIFO;
+}
+
+static uint64_t scaled(const struct kernel *kernel, uint64_t ns)
+{
+	const uint32_t percent = kernel->cfg.scale_percent;
+	const uint64_t ret = percent ? ns * percent / 100 : ns;
+
+	return ret ? ret : 1;
+}
+
+/* Thefts come at random, between half and one and a half times stolen_every_ns apart. */
+static uint64_t time_to_theft_ns(struct kernel *kernel)
+{
+	kernel->random = kernel->random * 6364136223846793005ull + 1442695040888963407ull;
+	return kernel->cfg.stolen_every_ns / 2 +
+	       (kernel->random >> 33) % kernel->cfg.stolen_every_ns;
+}
+
+/* What its thread does takes longer where the hypervisor takes the processor away meanwhile. */
+static void add_thefts(struct kernel *kernel, struct kernel_cpu *cpu)
+{
+	const uint64_t stolen_ns = kernel->cfg.stolen_ns;
+
+	if (!stolen_ns)
+		return;
+	while (cpu->theft_ns < cpu->busy_until_ns) {
+		if (cpu->theft_ns + stolen_ns > kernel->now_ns) {
+			const uint64_t from_ns =
+				cpu->theft_ns > kernel->now_ns ? cpu->theft_ns : kernel->now_ns;
+			const uint64_t lost_ns = cpu->theft_ns + stolen_ns - from_ns;
+
+			cpu->busy_until_ns += lost_ns;
+			cpu->dispatched_ns += lost_ns;
+			cpu->charged_ns += lost_ns;
+		}
+		cpu->theft_ns += stolen_ns + time_to_theft_ns(kernel);
+	}
+}
 
 void kernel_init(struct kernel *kernel, const struct kernel_cfg *cfg, uint64_t now_ns)
 {
@@ -18,6 +67,8 @@ void kernel_init(struct kernel *kernel, const struct kernel_cfg *cfg, uint64_t n
 		.timer_ns = UINT64_MAX,
 		.stepping = -1,
 	};
+	for (int i = 0; i < cfg->num_cpus && cfg->stolen_every_ns; i++)
+		kernel->cpu[i].theft_ns = now_ns + time_to_theft_ns(kernel);
 }
 
 static void enqueue(struct kernel *kernel, struct kernel_thread *thread, bool first)
@@ -36,20 +87,19 @@ void kernel_add(struct kernel *kernel, struct kernel_thread *thread)
 {
 	assert(kernel->num_threads < KERNEL_MAX_THREADS);
 	kernel->thread[kernel->num_threads++] = thread;
+	if (is_fair(kernel))
+		fair_begin(kernel, thread);
 	enqueue(kernel, thread, false);
 }
 
-static bool may_use(const struct kernel_thread *thread, int cpu)
-{
-	return thread->pinned == KERNEL_ANY_CPU || thread->pinned == cpu;
-}
-
-/* Place in the queue of the first thread that may use the processor; num_queued: none. */
+/* Place in the queue of the thread that gets the processor next; num_queued: none. */
 static uint32_t find_queued(const struct kernel *kernel, int cpu)
 {
 	uint32_t i = 0;
 
-	while (i < kernel->num_queued && !may_use(kernel->queue[i], cpu))
+	if (is_fair(kernel))
+		return fair_next(kernel, cpu);
+	while (i < kernel->num_queued && !kernel_may_use(kernel->queue[i], cpu))
 		i++;
 	return i;
 }
@@ -66,13 +116,18 @@ static void dispatch(struct kernel *kernel, int cpu)
 	thread = queue[place];
 	kernel->num_queued--;
 	memmove(queue + place, queue + place + 1, (kernel->num_queued - place) * sizeof(*queue));
+	if (is_fair(kernel) && thread->cpu != cpu)
+		fair_move(kernel, thread, cpu);
 	thread->state = KERNEL_RUNS;
 	thread->cpu = cpu;
 	kernel->cpu[cpu] = (struct kernel_cpu){
 		.thread = thread,
 		.dispatched_ns = kernel->now_ns,
-		.busy_until_ns = kernel->now_ns + SWITCH_NS + thread->left_ns,
+		.charged_ns = kernel->now_ns,
+		.busy_until_ns = kernel->now_ns + scaled(kernel, SWITCH_NS) + thread->left_ns,
+		.theft_ns = kernel->cpu[cpu].theft_ns,
 	};
+	add_thefts(kernel, &kernel->cpu[cpu]);
 }
 
 /* The processor's thread goes back to the end of the queue. */
@@ -82,6 +137,8 @@ static void take_away(struct kernel *kernel, int cpu)
 
 	assert(at->busy_until_ns >= kernel->now_ns);
 	at->thread->left_ns = at->busy_until_ns - kernel->now_ns;
+	if (is_fair(kernel))
+		fair_charge(kernel, cpu);
 	enqueue(kernel, at->thread, false);
 	at->thread = NULL;
 }
@@ -94,7 +151,7 @@ static int find_cpu(const struct kernel *kernel, const struct kernel_thread *thr
 	for (int i = 0; i < kernel->cfg.num_cpus; i++) {
 		const struct kernel_cpu *cpu = &kernel->cpu[i];
 
-		if (!may_use(thread, i))
+		if (!kernel_may_use(thread, i))
 			continue;
 		if (!cpu->thread)
 			return i;
@@ -107,7 +164,7 @@ static int find_cpu(const struct kernel *kernel, const struct kernel_thread *thr
 
 static void end_wait(struct kernel *kernel, struct kernel_thread *thread, bool timed_out)
 {
-	const int cpu = find_cpu(kernel, thread);
+	const int cpu = is_fair(kernel) ? fair_wake(kernel, thread) : find_cpu(kernel, thread);
 
 	thread->timed_out = timed_out;
 	thread->left_ns = 0;
@@ -147,10 +204,18 @@ static bool carry_out(struct kernel *kernel, int cpu, const struct kernel_next *
 	switch (next->operation) {
 	case KERNEL_RUN:
 		assert(next->ns > 0);
-		at->busy_until_ns = kernel->now_ns + next->ns;
+		at->busy_until_ns = kernel->now_ns + scaled(kernel, next->ns);
+		add_thefts(kernel, at);
 		return true;
-	case KERNEL_YIELD: at->busy_until_ns = kernel->now_ns + YIELD_NS; return at->keeps_slice;
-	case KERNEL_WAIT: begin_wait(kernel, at->thread, next->until_ns); break;
+	case KERNEL_YIELD:
+		at->busy_until_ns = kernel->now_ns + scaled(kernel, YIELD_NS);
+		add_thefts(kernel, at);
+		return is_fair(kernel) ? !fair_yield(kernel, cpu) : at->keeps_slice;
+	case KERNEL_WAIT:
+		if (is_fair(kernel))
+			fair_wait(kernel, cpu);
+		begin_wait(kernel, at->thread, next->until_ns);
+		break;
 	case KERNEL_EXIT: at->thread->state = KERNEL_EXITED; break;
 	}
 	at->thread = NULL;
@@ -161,12 +226,13 @@ static bool carry_out(struct kernel *kernel, int cpu, const struct kernel_next *
 static void step(struct kernel *kernel, int cpu)
 {
 	struct kernel_cpu *at = &kernel->cpu[cpu];
+	struct kernel_thread *thread = at->thread;
 	struct kernel_next next;
 	bool keeps;
 
 	kernel->stepping = cpu;
 	kernel->preempts_stepping = false;
-	next = at->thread->next(at->thread);
+	next = thread->next(thread);
 	keeps = carry_out(kernel, cpu, &next) && !kernel->preempts_stepping;
 	kernel->stepping = -1;
 	if (keeps)
@@ -176,6 +242,7 @@ static void step(struct kernel *kernel, int cpu)
 	if (at->thread)
 		take_away(kernel, cpu);
 	dispatch(kernel, cpu);
+	thread->skipped = false;
 	at->keeps_slice = kernel->cfg.yields_cost_slices && next.operation == KERNEL_YIELD;
 }
 
@@ -219,6 +286,8 @@ static void serve(struct kernel *kernel, int cpu)
 		step(kernel, cpu);
 	} else {
 		take_away(kernel, cpu);
+		if (is_fair(kernel))
+			fair_balance(kernel, cpu);
 		dispatch(kernel, cpu);
 	}
 }

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel's scheduler as a simple model in virtual time: processors, one run queue, time slices,
- * yields, sleeps and wake-ups.
+/* A kernel's scheduler as a model in virtual time: processors, run queues, time slices, yields,
+ * sleeps and wake-ups. The plain model has one queue, first come, first served; fair.h has those of
+ * Linux, a queue for each processor in the order of virtual run times. A machine may be slower or
+ * faster than the one whose costs the programs state, and a hypervisor may take its processors away
+ * now and then.
  *
  * A thread is a function. The model calls it when the thread has a processor and has finished its
  * last operation, and the function returns the next one. The function's own work takes no time and
  * is not interrupted; the operation takes time, and the thread may lose its processor meanwhile,
- * with whatever locks it holds. Called by tests/sim/programs.c and tests/sim/processors.c. */
+ * with whatever locks it holds. Called by tests/sim/programs.c and those that
+ * run it. */
 #ifndef RXE_SIM_KERNEL_H
 #define RXE_SIM_KERNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KERNEL_MAX_CPUS	   4
+#define KERNEL_MAX_CPUS	   8
 #define KERNEL_MAX_THREADS 600
 #define KERNEL_ANY_CPU	   (-1)
 
@@ -41,13 +45,19 @@ struct kernel_thread {
 	/* The processor that it may use, or KERNEL_ANY_CPU. */
 	int pinned;
 	enum kernel_state state;
-	/* The processor that it has or had last. */
+	/* The processor that it has, had last, or whose queue it is in. */
 	int cpu;
 	/* Processor time that the operation under way still takes. */
 	uint64_t left_ns;
 	/* The end of a wait, and whether it was reached. */
 	uint64_t until_ns;
 	bool timed_out;
+	/* fair.c: the virtual run time, the virtual deadline, the time slice (0: the kernel's), and
+	 * how far before the average the thread was when its wait began. */
+	uint64_t vruntime_ns, deadline_ns, slice_ns;
+	int64_t lag_ns;
+	/* CFS: it has just yielded. */
+	bool skipped;
 };
 
 /* When a woken thread runs, where no processor is idle. */
@@ -58,15 +68,33 @@ enum kernel_wake_up {
 	KERNEL_NUM_WAKE_UPS,
 };
 
+/* The thread of a queue that is next. */
+enum kernel_order {
+	KERNEL_FIFO,
+	/* Linux until 6.5: the lowest virtual run time. A yield gives way once, to a thread that is
+	 * not too far ahead. */
+	KERNEL_CFS,
+	/* Linux from 6.6: the earliest virtual deadline of those that have not had more than their
+	 * share. A yield gives up the rest of the slice, as since 6.18. */
+	KERNEL_EEVDF,
+	KERNEL_NUM_ORDERS,
+};
+
 struct kernel_cfg {
+	enum kernel_order order;
+	/* Processor time of all operations in percent of what the programs state. 0: 100. */
+	uint32_t scale_percent;
+	/* A hypervisor takes each processor away for this long, this often on average; 0: never. */
+	uint64_t stolen_ns, stolen_every_ns;
 	int num_cpus;
 	uint64_t slice_ns;
-	/* A thread that has its processor from another's yield keeps it for a time slice: its own
-	 * yields return at once. */
+	/* FIFO: a thread that has its processor from another's yield keeps it for a time slice: its
+	 * own yields return at once. */
 	bool yields_cost_slices;
 	uint64_t granularity_ns;
 	/* A timed wait lasts longer by this much. */
 	uint64_t slack_ns;
+	/* FIFO. */
 	enum kernel_wake_up wake_up;
 };
 
@@ -75,6 +103,10 @@ struct kernel_cpu {
 	uint64_t dispatched_ns;
 	bool keeps_slice;
 	uint64_t busy_until_ns;
+	/* fair.c: up to when its thread's virtual run time is charged. */
+	uint64_t charged_ns;
+	/* When the next theft begins. */
+	uint64_t theft_ns;
 };
 
 struct kernel {
@@ -90,6 +122,8 @@ struct kernel {
 	/* The processor whose thread's function runs, or -1; that thread is preempted after it. */
 	int stepping;
 	bool preempts_stepping;
+	/* State of the generator of their times. */
+	uint64_t random;
 };
 
 void kernel_init(struct kernel *kernel, const struct kernel_cfg *cfg, uint64_t now_ns);
@@ -97,6 +131,7 @@ void kernel_init(struct kernel *kernel, const struct kernel_cfg *cfg, uint64_t n
 void kernel_add(struct kernel *kernel, struct kernel_thread *thread);
 /* Runs all threads up to this time. */
 void kernel_run(struct kernel *kernel, uint64_t until_ns);
+bool kernel_may_use(const struct kernel_thread *thread, int cpu);
 /* Ends the thread's wait, if it waits. */
 void kernel_wake(struct kernel *kernel, struct kernel_thread *thread);
 

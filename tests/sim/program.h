@@ -15,6 +15,8 @@
 #define NEVER	UINT64_MAX
 
 uint64_t program_clock_ns(const struct program *program);
+/* A call that does little and reads the clock. */
+uint64_t program_clock_call_ns(const struct program *program);
 bool program_chance(struct program *program, uint32_t in_1000);
 
 /* program_actor.c: the actor's next step, and what its thread does until then. */

@@ -15,6 +15,11 @@ uint64_t program_clock_ns(const struct program *program)
 	return program->programs->kernel.now_ns;
 }
 
+uint64_t program_clock_call_ns(const struct program *program)
+{
+	return CALL_NS + program->programs->cfg.clock_ns;
+}
+
 struct kernel_next actor_run(struct actor *actor, actor_step step, uint64_t ns)
 {
 	actor->step = step;

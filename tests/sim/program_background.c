@@ -34,7 +34,7 @@ static struct kernel_next link_wait_began(struct actor *actor)
 	actor->due_ns =
 		schedule_link_wait_began(&program->schedule, program_clock_ns(program), &at);
 	actor_unlock(actor);
-	return actor_run(actor, wait_on_link, CALL_NS);
+	return actor_run(actor, wait_on_link, program_clock_call_ns(program));
 }
 
 static struct kernel_next step_back_returned(struct actor *actor)
@@ -44,7 +44,7 @@ static struct kernel_next step_back_returned(struct actor *actor)
 	schedule_step_back_returned(&program->schedule, program_clock_ns(program),
 				    program->wake_pending);
 	program->wake_pending = false;
-	return actor_run(actor, program_background_begins, CALL_NS);
+	return actor_run(actor, program_background_begins, program_clock_call_ns(program));
 }
 
 static struct kernel_next step_back(struct actor *actor)
@@ -80,7 +80,8 @@ static struct kernel_next background_run(struct actor *actor)
 {
 	actor->now_ns = program_clock_ns(actor->program);
 	if (actor_trylock(actor))
-		return actor_run(actor, background_runs, RECEIVE_NS);
+		return actor_run(actor, background_runs,
+				 RECEIVE_NS + actor->program->programs->cfg.clock_ns);
 	schedule_engine_ran(&actor->program->schedule, actor->now_ns, actor->thread.cpu, false);
 	return actor_run(actor, program_background_begins, CALL_NS);
 }
@@ -89,7 +90,7 @@ static struct kernel_next background_yielded(struct actor *actor)
 {
 	schedule_background_yielded(&actor->program->schedule,
 				    program_clock_ns(actor->program) - actor->now_ns);
-	return actor_run(actor, program_background_begins, CALL_NS);
+	return actor_run(actor, program_background_begins, program_clock_call_ns(actor->program));
 }
 
 struct kernel_next program_background_begins(struct actor *actor)

@@ -6,9 +6,10 @@
 
 #include "tests/sim/program.h"
 
-#define RECEIVE_NS 350u
-#define SPIN_NS	   700u
-#define BUSY_NS	   50000u
+#define RECEIVE_NS	350u
+#define SPIN_NS		700u
+#define BUSY_NS		50000u
+#define POLICY_SLEEP_NS 250000u
 /* As in the files above. */
 #define ENGINE_BUSY_NS 50000u
 #define EVENT_SPIN_NS  30000u
@@ -23,7 +24,7 @@ static struct kernel_next yield_returned(struct actor *actor)
 {
 	schedule_yield_returned(&actor->program->schedule, actor->now_ns,
 				program_clock_ns(actor->program));
-	return actor_run(actor, actor->after_poll, CALL_NS);
+	return actor_run(actor, actor->after_poll, program_clock_call_ns(actor->program));
 }
 
 static struct kernel_next sleep_returned(struct actor *actor)
@@ -71,12 +72,39 @@ static bool is_poll_over(const struct actor *actor)
 	return actor->after_poll == event_spin ? actor->events > 0 : actor->completions > 0;
 }
 
+static struct schedule_decision sleep_always(struct actor *actor)
+{
+	const uint64_t longest_ns = actor->due_ns > actor->now_ns + POLICY_SLEEP_NS
+					    ? POLICY_SLEEP_NS
+					    : actor->due_ns - actor->now_ns;
+
+	atomic_fetch_add(&actor->program->schedule.sleepers, 1);
+	return (struct schedule_decision){ .action = SCHEDULE_SLEEP,
+					   .until_ns = actor->now_ns + longest_ns,
+					   .longest_ns = longest_ns };
+}
+
+static struct schedule_decision polled_empty(struct actor *actor)
+{
+	const enum schedule_action nothing = SCHEDULE_NOTHING, yield = SCHEDULE_YIELD;
+
+	switch (actor->program->programs->cfg.policy) {
+	case POLICY_OURS:
+	case NUM_POLICIES: break;
+	case POLICY_SPIN: return (struct schedule_decision){ .action = nothing };
+	case POLICY_YIELD: return (struct schedule_decision){ .action = yield };
+	case POLICY_SLEEP:
+		if (actor->due_ns > actor->now_ns)
+			return sleep_always(actor);
+		return (struct schedule_decision){ .action = nothing };
+	}
+	return schedule_polled_empty(&actor->program->schedule, actor->now_ns, actor->due_ns);
+}
+
 static struct kernel_next back_off(struct actor *actor)
 {
-	struct schedule *schedule = &actor->program->schedule;
-
-	actor->now_ns = schedule_active_at_ns(schedule);
-	return carry_out(actor, schedule_polled_empty(schedule, actor->now_ns, actor->due_ns));
+	actor->now_ns = schedule_active_at_ns(&actor->program->schedule);
+	return carry_out(actor, polled_empty(actor));
 }
 
 static struct kernel_next poll_ran(struct actor *actor)
@@ -112,7 +140,7 @@ static struct kernel_next poll(struct actor *actor)
 	schedule_polled(&program->schedule, actor->now_ns, actor->thread.cpu);
 	program->programs->observer->polled(program);
 	if (locked)
-		return actor_run(actor, poll_runs, RECEIVE_NS);
+		return actor_run(actor, poll_runs, RECEIVE_NS + program->programs->cfg.clock_ns);
 	actor->due_ns = actor->now_ns + ENGINE_BUSY_NS;
 	return actor_run(actor, back_off, CALL_NS);
 }
@@ -155,7 +183,7 @@ static struct kernel_next transmitted(struct actor *actor)
 	const uint64_t took_ns = actor_release(actor);
 
 	actor->after_poll = get_message;
-	if (actor->arrived)
+	if (actor->arrived && actor->program->programs->cfg.policy == POLICY_OURS)
 		return carry_out(actor, schedule_sent_to_local_peer(schedule, actor->now_ns));
 	return actor_run(actor, get_message, took_ns);
 }
@@ -179,7 +207,7 @@ static struct kernel_next posted(struct actor *actor)
 	schedule_posted(&program->schedule, actor->now_ns, actor->thread.cpu);
 	took_ns = program_transmit(program);
 	actor->arrived = took_ns > 0 && was_idle;
-	return actor_run(actor, transmitted, took_ns + CALL_NS);
+	return actor_run(actor, transmitted, took_ns + program_clock_call_ns(program));
 }
 
 struct kernel_next program_thread_begins(struct actor *actor)
@@ -193,7 +221,7 @@ struct kernel_next program_thread_begins(struct actor *actor)
 static struct kernel_next found(struct actor *actor)
 {
 	const struct programs_cfg *cfg = &actor->program->programs->cfg;
-	uint64_t took_ns = CALL_NS;
+	uint64_t took_ns = program_clock_call_ns(actor->program);
 
 	assert(actor->completions > 0);
 	actor->completions--;

@@ -9,6 +9,8 @@
 #include "tests/sim/program.h"
 
 #define HOG_NS 50000u
+/* As lib/control/process.c requests for the background thread. */
+#define SHORT_SLICE_NS 100000u
 
 /* splitmix64 */
 uint32_t programs_random(struct programs *programs, uint32_t limit)
@@ -51,6 +53,7 @@ struct program *programs_add(struct programs *programs)
 	program->engine_now_ns = programs->kernel.now_ns;
 	schedule_start(&program->schedule, program_is_held, program);
 	add_actor(program, &program->background, program_background_begins, KERNEL_ANY_CPU);
+	program->background.thread.slice_ns = SHORT_SLICE_NS;
 	return program;
 }
 
@@ -85,7 +88,7 @@ void programs_add_hog(struct programs *programs)
 {
 	struct kernel_thread *hog = &programs->hog[programs->num_hogs++];
 
-	assert(programs->num_hogs <= KERNEL_MAX_CPUS);
+	assert(programs->num_hogs <= PROGRAMS_MAX_HOGS);
 	*hog = (struct kernel_thread){ .next = hog_runs, .pinned = KERNEL_ANY_CPU };
 	kernel_add(&programs->kernel, hog);
 }

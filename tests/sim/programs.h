@@ -14,6 +14,7 @@
 
 #define PROGRAMS_MAX	    256
 #define PROGRAM_MAX_THREADS 2
+#define PROGRAMS_MAX_HOGS   16
 #define PROGRAM_SOCKET	    64
 /* A timer holds a message for no longer. */
 #define PROGRAM_HELD_MAX_NS 3000000u
@@ -109,7 +110,20 @@ struct programs_observer {
 	void (*engine_woke)(struct program *program);
 };
 
+/* What a poller does that finds nothing. */
+enum programs_policy {
+	POLICY_OURS,  /* what lib/progress/schedule.c decides */
+	POLICY_SPIN,  /* polls again */
+	POLICY_YIELD, /* yields each time */
+	POLICY_SLEEP, /* sleeps on the link each time */
+	NUM_POLICIES,
+};
+
 struct programs_cfg {
+	enum programs_policy policy;
+	/* What reading the clock takes beside the rest. */
+	uint64_t clock_ns;
+
 	bool holds_acks;
 	/* In 1000: messages after which a program computes, at most this long; messages that a
 	 * timer holds; sends that the kernel refuses. */
@@ -131,7 +145,7 @@ struct programs {
 	bool finishing;
 	struct program program[PROGRAMS_MAX];
 	uint32_t num;
-	struct kernel_thread hog[KERNEL_MAX_CPUS];
+	struct kernel_thread hog[PROGRAMS_MAX_HOGS];
 	uint32_t num_hogs;
 };
 

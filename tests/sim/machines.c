@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* What a conversation moves on machines of all kinds: messages per millisecond of virtual time, by
+ * machine, programs and policy. Slow and fast processors, one to eight of them, strangers that
+ * never sleep, a hypervisor that takes processors away, a clock that costs a microsecond, more
+ * programs than processors; run queues as CFS and as EEVDF have them (fair.h). The policies are
+ * those of programs.h. "best" is the best of the simple ones, "ratio" ours divided by it.
+ *
+ *     machines                    prints the table
+ *     machines --only CELL        the cells alone whose names begin so
+ *     machines --trace CELL       each decision of ours there
+ *     machines --compare FILE     computes our column alone, and fails where a cell is below four
+ *                                 fifths of that in the file; prints the cells that are above six
+ *
+ * Virtual time makes the table the same on every machine. machines.txt keeps it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/programs.h"
+
+#define US(n) ((uint64_t)(n)*1000)
+#define MS(n) ((uint64_t)(n)*1000000)
+
+/* 0 is no time for the schedule. */
+#define BEGIN_NS MS(1000)
+#define SLICE_NS MS(3)
+#define SLACK_NS US(50)
+#define WORSE	 0.8
+#define BETTER	 1.2
+
+struct machine {
+	const char *name;
+	int cpus;
+	uint32_t scale_percent, hogs, pairs;
+	uint64_t stolen_ns, stolen_every_ns, clock_ns;
+	bool pinned;
+	/* Virtual time. */
+	uint32_t run_ms;
+};
+
+static const struct machine machines[] = {
+	{ .name = "quiet", .cpus = 4, .pairs = 1, .run_ms = 20 },
+	{ .name = "2 processors", .cpus = 2, .pairs = 1, .run_ms = 20 },
+	{ .name = "1 processor", .cpus = 1, .pairs = 1, .run_ms = 50 },
+	{ .name = "pinned to 1 of 4", .cpus = 4, .pairs = 1, .pinned = true, .run_ms = 50 },
+	{ .name = "8, fast", .cpus = 8, .scale_percent = 10, .pairs = 1, .run_ms = 10 },
+	{ .name = "2, fast", .cpus = 2, .scale_percent = 10, .pairs = 1, .run_ms = 10 },
+	{ .name = "2, clock of 1 us", .cpus = 2, .pairs = 1, .clock_ns = 1000, .run_ms = 20 },
+	{ .name = "4, slow 20", .cpus = 4, .scale_percent = 2000, .pairs = 1, .run_ms = 200 },
+	{ .name = "2, slow 20", .cpus = 2, .scale_percent = 2000, .pairs = 1, .run_ms = 200 },
+	{ .name = "1, slow 20", .cpus = 1, .scale_percent = 2000, .pairs = 1, .run_ms = 400 },
+	{ .name = "4, slow 100", .cpus = 4, .scale_percent = 10000, .pairs = 1, .run_ms = 1000 },
+	{ .name = "2, slow 100", .cpus = 2, .scale_percent = 10000, .pairs = 1, .run_ms = 1000 },
+	{ .name = "2, stolen time",
+	  .cpus = 2,
+	  .pairs = 1,
+	  .stolen_ns = MS(2),
+	  .stolen_every_ns = MS(8),
+	  .run_ms = 200 },
+	{ .name = "2, 2 busy loops", .cpus = 2, .pairs = 1, .hogs = 2, .run_ms = 500 },
+	{ .name = "2, 8 busy loops", .cpus = 2, .pairs = 1, .hogs = 8, .run_ms = 1000 },
+	{ .name = "4, 2 busy loops", .cpus = 4, .pairs = 1, .hogs = 2, .run_ms = 100 },
+	{ .name = "1, 1 busy loop", .cpus = 1, .pairs = 1, .hogs = 1, .run_ms = 500 },
+	{ .name = "2, slow 20, 2 busy loops",
+	  .cpus = 2,
+	  .scale_percent = 2000,
+	  .pairs = 1,
+	  .hogs = 2,
+	  .run_ms = 1000 },
+	{ .name = "2, 8 pairs", .cpus = 2, .pairs = 8, .run_ms = 100 },
+	{ .name = "8, 16 pairs", .cpus = 8, .pairs = 16, .run_ms = 50 },
+	{ .name = "2, slow 20, 8 pairs",
+	  .cpus = 2,
+	  .scale_percent = 2000,
+	  .pairs = 8,
+	  .run_ms = 400 },
+};
+
+struct workload {
+	const char *name;
+	enum program_role first, second;
+};
+
+static const struct workload workloads[] = {
+	{ "send", ROLE_POLLS, ROLE_POLLS },
+	{ "events", ROLE_EVENTS, ROLE_EVENTS },
+	{ "write", ROLE_MEMORY, ROLE_MEMORY },
+	{ "read", ROLE_POLLS, ROLE_SLEEPS },
+};
+
+static const char *const order_name[] = { "FIFO", "CFS", "EEVDF" };
+
+static struct programs programs;
+static bool shows_trace;
+
+static void ignore(struct program *program)
+{
+	(void)program;
+}
+
+static void ignore_packet(struct program *program, const struct packet *packet)
+{
+	(void)program;
+	(void)packet;
+}
+
+static void ignore_decision(struct program *program, const struct schedule_decision *decision)
+{
+	(void)program;
+	(void)decision;
+}
+
+static void ignore_wait(struct program *program, bool slept)
+{
+	(void)program;
+	(void)slept;
+}
+
+static const struct programs_observer observer = {
+	.packet_received = ignore_packet,
+	.polled = ignore,
+	.poll_sleeps = ignore,
+	.background_decided = ignore_decision,
+	.link_wait_returned = ignore_wait,
+	.engine_woke = ignore,
+};
+
+static void set_up(const struct machine *machine, const struct workload *workload,
+		   enum kernel_order order, enum programs_policy policy)
+{
+	const struct kernel_cfg kernel = {
+		.order = order,
+		.num_cpus = machine->cpus,
+		.scale_percent = machine->scale_percent,
+		.stolen_ns = machine->stolen_ns,
+		.stolen_every_ns = machine->stolen_every_ns,
+		.slice_ns = SLICE_NS,
+		.slack_ns = SLACK_NS,
+	};
+
+	memset(&programs, 0, sizeof(programs));
+	programs.observer = &observer;
+	programs.shows_trace = shows_trace;
+	programs.cfg = (struct programs_cfg){
+		.policy = policy,
+		.clock_ns = machine->clock_ns,
+		.holds_acks = true,
+		.window = 1,
+	};
+	kernel_init(&programs.kernel, &kernel, BEGIN_NS);
+	for (uint32_t i = 0; i < machine->pairs; i++) {
+		struct program *a = programs_add(&programs), *b = programs_add(&programs);
+
+		programs_connect(&programs, a, workload->first, b, workload->second,
+				 machine->pinned ? 0 : KERNEL_ANY_CPU);
+	}
+	for (uint32_t i = 0; i < machine->hogs; i++)
+		programs_add_hog(&programs);
+}
+
+static uint64_t messages(void)
+{
+	uint64_t ret = 0;
+
+	for (uint32_t i = 0; i < programs.num; i++)
+		ret += programs.program[i].thread[0].found;
+	return ret;
+}
+
+/* Messages per millisecond, after a fifth of the time to warm up. */
+static double run(const struct machine *machine, const struct workload *workload,
+		  enum kernel_order order, enum programs_policy policy)
+{
+	uint64_t before;
+
+	set_up(machine, workload, order, policy);
+	kernel_run(&programs.kernel, BEGIN_NS + MS(machine->run_ms) / 5);
+	before = messages();
+	kernel_run(&programs.kernel, BEGIN_NS + MS(machine->run_ms) / 5 + MS(machine->run_ms));
+	return (double)(messages() - before) / machine->run_ms;
+}
+
+struct cell {
+	const struct machine *machine;
+	const struct workload *workload;
+	enum kernel_order order;
+};
+
+/* The next cell of the table. False: all are done. */
+static bool next_cell(size_t i, struct cell *ret)
+{
+	const size_t orders = KERNEL_NUM_ORDERS - 1;
+	const size_t columns = sizeof(workloads) / sizeof(workloads[0]);
+
+	if (i >= orders * columns * (sizeof(machines) / sizeof(machines[0])))
+		return false;
+	ret->order = KERNEL_CFS + (enum kernel_order)(i % orders);
+	ret->workload = &workloads[i / orders % columns];
+	ret->machine = &machines[i / orders / columns];
+	return true;
+}
+
+static void name_cell(const struct cell *cell, char *to, size_t size)
+{
+	(void)snprintf(to, size, "%-26s%-7s%-6s", cell->machine->name, cell->workload->name,
+		       order_name[cell->order]);
+}
+
+static void print_cell(const struct cell *cell)
+{
+	double best = 0, ours = run(cell->machine, cell->workload, cell->order, POLICY_OURS);
+	char name[64];
+
+	name_cell(cell, name, sizeof(name));
+	printf("%s%9.2f", name, ours);
+	for (int policy = POLICY_OURS + 1; policy < NUM_POLICIES; policy++) {
+		const double rate = run(cell->machine, cell->workload, cell->order,
+					(enum programs_policy)policy);
+
+		if (rate > best)
+			best = rate;
+		printf("%9.2f", rate);
+	}
+	printf("%9.2f\n", best > 0 ? ours / best : 0);
+}
+
+static void trace_cells(const char *only)
+{
+	struct cell cell;
+	char name[64];
+
+	shows_trace = true;
+	for (size_t i = 0; next_cell(i, &cell); i++) {
+		name_cell(&cell, name, sizeof(name));
+		if (strncmp(name, only, strlen(only)) == 0)
+			run(cell.machine, cell.workload, cell.order, POLICY_OURS);
+	}
+}
+
+/* The cells whose names begin so. */
+static void print_table(const char *only)
+{
+	struct cell cell;
+	char name[64];
+
+	printf("%-39s%9s%9s%9s%9s%9s\n", "messages per ms", "ours", "spin", "yield", "sleep",
+	       "ratio");
+	for (size_t i = 0; next_cell(i, &cell); i++) {
+		name_cell(&cell, name, sizeof(name));
+		if (strncmp(name, only, strlen(only)) == 0)
+			print_cell(&cell);
+	}
+}
+
+/* The rate of that name in the file, or -1. */
+static double find_rate(FILE *file, const char *name)
+{
+	char line[160];
+
+	rewind(file);
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, name, strlen(name)) == 0)
+			return strtod(line + strlen(name), NULL);
+	return -1;
+}
+
+static int compare_with(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	struct cell cell;
+	int worse = 0;
+
+	if (!file) {
+		(void)fprintf(stderr, "cannot open %s\n", path);
+		return EXIT_FAILURE;
+	}
+	for (size_t i = 0; next_cell(i, &cell); i++) {
+		const double rate = run(cell.machine, cell.workload, cell.order, POLICY_OURS);
+		char name[64];
+		double was;
+
+		name_cell(&cell, name, sizeof(name));
+		was = find_rate(file, name);
+		if (was < 0 || rate < was * WORSE || rate > was * BETTER)
+			printf("%swas %.2f, is %.2f\n", name, was, rate);
+		worse += was < 0 || rate < was * WORSE;
+	}
+	(void)fclose(file);
+	if (worse > 0)
+		printf("%d cells are worse by more than a fifth\n", worse);
+	return worse > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && strcmp(argv[1], "--compare") == 0)
+		return compare_with(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "--trace") == 0)
+		trace_cells(argv[2]);
+	else
+		print_table(argc == 3 && strcmp(argv[1], "--only") == 0 ? argv[2] : "");
+	return EXIT_SUCCESS;
+}
