@@ -11,6 +11,7 @@
 #include "net/link/fault/shaper.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
+#include "tests/allocated.h"
 #include "tests/suite.h"
 
 #define LOCAL_QP  0x010005u
@@ -265,6 +266,31 @@ START_TEST(dropped)
 	ck_assert_str_eq(fired_log, "1:drop psn 102 attempt 0\n"
 				    "1:drop psn 103 attempt 0\n"
 				    "2:drop psn 8 attempt 0\n");
+}
+END_TEST
+
+/* A packet without payload that follows a dropped one has another index, and so another ICRC. */
+START_TEST(dropped_before_the_shortest)
+{
+	const struct icrc_flow flow = { .src = us, .dst = them, .src_port = TX_PORT };
+	const struct wire_train *ret;
+
+	rules("drop psn=100");
+	make_train(100, 0);
+	for (uint16_t i = 0; i < 3; i++) {
+		uint8_t *p = wire_train_add(&train, BTH_LEN + ICRC_LEN);
+		const struct bth bth = { .opcode = opcode_make(WIRE_RC, OP_SEND_ONLY),
+					 .dest_qpn = PEER_QP,
+					 .psn = 100u + i };
+
+		ck_assert_ptr_nonnull(p);
+		bth_emit(p, &bth);
+		icrc_store(p + BTH_LEN, icrc_compute(&flow, i, p, BTH_LEN));
+	}
+	ck_assert_uint_eq(fault_shaper_out(shaper, &train, 0, &ret), 1);
+	ck_assert_uint_eq(ret->segs, 2);
+	tell_trains(ret, 1);
+	expect("[ 101 102 ]");
 }
 END_TEST
 
@@ -535,6 +561,17 @@ START_TEST(overflow)
 }
 END_TEST
 
+START_TEST(frees_what_it_has)
+{
+	const struct fault_shaper_cfg cfg = { .find_qp = find_qp };
+	const size_t before = allocated_bytes();
+
+	for (uint32_t i = 0; i < 3; i++)
+		fault_shaper_free(fault_shaper_new(&cfg));
+	ck_assert_uint_eq(allocated_bytes(), before);
+}
+END_TEST
+
 START_TEST(runts)
 {
 	const struct wire_arrival *ret, runt = { .p = buf, .len = 3, .src = them, .dst = us };
@@ -594,7 +631,9 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, untouched);
 	tcase_add_test(tc, dropped);
+	tcase_add_test(tc, dropped_before_the_shortest);
 	tcase_add_test(tc, all_dropped);
+	tcase_add_test(tc, frees_what_it_has);
 	tcase_add_test(tc, duplicated);
 	tcase_add_test(tc, delayed);
 	tcase_add_test(tc, due_with_the_next_packet);

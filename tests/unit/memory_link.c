@@ -12,6 +12,7 @@
 #include "net/link/descriptor.h"
 #include "net/link/memory/private.h"
 #include "net/wire/packet.h"
+#include "tests/allocated.h"
 #include "tests/suite.h"
 #include "tests/unit/memory_fixture.h"
 
@@ -571,6 +572,17 @@ START_TEST(a_closed_link_unmaps_the_hub)
 }
 END_TEST
 
+START_TEST(a_closed_link_frees_its_copies)
+{
+	const size_t before = allocated_bytes();
+	struct memory_cfg cfg = cfg_of(C);
+
+	cfg.complete = true;
+	link_close(open_with(&cfg));
+	ck_assert_uint_eq(allocated_bytes(), before);
+}
+END_TEST
+
 START_TEST(packets_alone_where_trains_are_off)
 {
 	struct memory_cfg cfg = cfg_of(C);
@@ -581,19 +593,6 @@ START_TEST(packets_alone_where_trains_are_off)
 	ck_assert_uint_eq(c->max_segs, 1);
 	ck_assert_uint_eq(a->max_segs, TRAIN_MAX_SEGS);
 	link_close(c);
-}
-END_TEST
-
-/* 0 means no process. */
-START_TEST(epochs_wrap_past_zero)
-{
-	const uint32_t before = hub.last_epoch;
-
-	ck_assert_int_eq(memory_hub_attach(&hub, C), 0);
-	ck_assert_uint_eq(hub.slot[C].epoch, before + 1);
-	hub.last_epoch = UINT32_MAX;
-	ck_assert_int_eq(memory_hub_attach(&hub, C), 0);
-	ck_assert_uint_eq(hub.slot[C].epoch, 1);
 }
 END_TEST
 
@@ -644,8 +643,8 @@ static TCase *make_tests(void)
 	tcase_add_test(tests, a_busy_hub_pushes_back);
 	tcase_add_test(tests, refuses_what_is_no_hub);
 	tcase_add_test(tests, a_closed_link_unmaps_the_hub);
+	tcase_add_test(tests, a_closed_link_frees_its_copies);
 	tcase_add_test(tests, packets_alone_where_trains_are_off);
-	tcase_add_test(tests, epochs_wrap_past_zero);
 	tcase_add_test(tests, knows_its_descriptors);
 	return tests;
 }

@@ -3,9 +3,16 @@
  * a reused slot keeps. */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "private_network.h"
 #include "tests/suite.h"
@@ -134,6 +141,72 @@ START_TEST(address_bad)
 	ck_assert_int_eq(udp_group_open(&group, &mcast, 2), -EINVAL);
 	ck_assert_int_eq(udp_group_open(&group, &self, 0), -EINVAL);
 	ck_assert_int_eq(udp_group_open(&group, &self, 257), -EINVAL);
+}
+END_TEST
+
+/* A sandbox whose kernel refuses steering programs: SO_ATTACH_REUSEPORT_CBPF fails. */
+static void refuse_steering(uint32_t error)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_ATTACH_REUSEPORT_CBPF, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+START_TEST(kernels_that_steer)
+{
+	ck_assert(!udp_cannot_steer());
+}
+END_TEST
+
+START_TEST(kernels_that_do_not_steer)
+{
+	static const uint32_t errors[] = { ENOPROTOOPT, EOPNOTSUPP, EPERM, ENOSYS };
+	const struct gid self = gid_of("127.77.0.1");
+	struct udp_group group;
+
+	refuse_steering(errors[_i]);
+	ck_assert(udp_cannot_steer());
+	ck_assert_int_eq(udp_group_open(&group, &self, 2), -(int)errors[_i]);
+}
+END_TEST
+
+/* Another failure says nothing about steering. */
+START_TEST(no_memory_for_steering)
+{
+	refuse_steering(ENOMEM);
+	ck_assert(!udp_cannot_steer());
+}
+END_TEST
+
+/* The number 0 is a descriptor as good as any. */
+START_TEST(sockets_of_number_0)
+{
+	const struct gid self = gid_of("127.77.0.1");
+	struct udp_group group;
+
+	close(0);
+	ck_assert_int_eq(udp_group_open(&group, &self, 2), 0);
+	ck_assert_int_ge(fcntl(0, F_GETFD), 0);
+	udp_group_close(&group);
+	ck_assert_int_eq(fcntl(0, F_GETFD), -1);
+	ck_assert_int_eq(udp_group_open(&group, &self, 2), 0);
+	/* The receive socket has it. */
+	ck_assert_int_eq(close(group.tx_fd[0]), 0);
+	group.tx_fd[0] = -1;
+	ck_assert_int_eq(dup2(group.fd[1], 0), 0);
+	ck_assert_int_eq(close(group.fd[1]), 0);
+	group.fd[1] = 0;
+	udp_group_close(&group);
+	ck_assert_int_eq(fcntl(0, F_GETFD), -1);
 }
 END_TEST
 
@@ -340,6 +413,10 @@ int main(void)
 	tc = tcase_create("slots");
 	tcase_add_test(tc, address_taken);
 	tcase_add_test(tc, address_bad);
+	tcase_add_test(tc, kernels_that_steer);
+	tcase_add_loop_test(tc, kernels_that_do_not_steer, 0, 4);
+	tcase_add_test(tc, no_memory_for_steering);
+	tcase_add_test(tc, sockets_of_number_0);
 	tcase_add_test(tc, drained_slot);
 	tcase_add_test(tc, reused_slot);
 	suite_add_tcase(suite, tc);
