@@ -403,6 +403,21 @@ START_TEST(a_nak_that_is_withdrawn_leaves_the_ack)
 }
 END_TEST
 
+/* 64 requests fill a train: the last one leaves its place to the ACK, and gathers. */
+START_TEST(a_full_train_has_a_place_for_the_ack)
+{
+	connect_ends(NULL);
+	y->asleep_until_ns = 20000;
+	WRITE(8);
+	for (uint32_t i = 0; i < 64; i++)
+		POST(b, RDMA_WRITE, 64);
+	world_run_until(&w, 21);
+	expect_some("    20.0 b > WRITE_ONLY 562 len 64 ackreq\n"
+		    "    20.0 b > ACK 100 msn 1\n");
+	ck_assert_uint_eq(w.trains, 2);
+}
+END_TEST
+
 START_TEST(an_ack_does_not_wait_behind_a_long_answer)
 {
 	connect_ends(NULL);
@@ -457,5 +472,5 @@ RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
 	  an_ack_is_held_where_requests_follow, a_recorded_ack_of_what_completes_a_receive_is_held,
 	  one_that_cannot_be_recorded_is_not_held, a_read_response_takes_the_place_of_a_held_ack,
 	  a_nak_takes_the_place_of_a_held_ack, a_nak_that_is_withdrawn_leaves_the_held_ack,
-	  a_nak_that_is_withdrawn_leaves_the_ack, an_ack_does_not_wait_behind_a_long_answer,
-	  a_duplicate_ends_the_holding)
+	  a_nak_that_is_withdrawn_leaves_the_ack, a_full_train_has_a_place_for_the_ack,
+	  an_ack_does_not_wait_behind_a_long_answer, a_duplicate_ends_the_holding)
