@@ -96,6 +96,7 @@ START_TEST(an_answer_behind_it)
 	       "    10.0 a   to ERR\n"
 	       "    10.0 a   send 1 BAD_RESP_ERR\n"
 	       "    10.0 a   send 2 WR_FLUSH_ERR\n");
+	ck_assert_uint_eq(x->counters.rcvd_rnr_err, 0);
 }
 END_TEST
 

@@ -2,6 +2,8 @@
 /* Traces of the window: smaller after each loss, larger with acknowledged packets, unlimited
  * without a loss. */
 #include "emu/rc/nak.h"
+#include <string.h>
+
 #include "tests/trace/fixture.h"
 
 static struct rc_window *window(void)
@@ -197,6 +199,42 @@ START_TEST(another_host_takes_what_all_take)
 }
 END_TEST
 
+static uint32_t count(const char *text)
+{
+	uint32_t n = 0;
+
+	for (const char *at = w.trace.text; (at = strstr(at, text)); at++)
+		n++;
+	return n;
+}
+
+/* Inside a message the last packet of a train asks, not the one at 16 KiB. */
+START_TEST(the_last_packet_of_a_train_asks)
+{
+	connect_with_mtu(1024);
+	WRITE(100u * 1024, .to = 0x100000);
+	world_flush(&w);
+	ck_assert_uint_eq(count(" ackreq"), 2);
+	expect_some("     0.0 a > WRITE_MIDDLE 163 len 1024 ackreq\n"
+		    "     0.0 a > WRITE_LAST 199 len 1024 ackreq\n");
+}
+END_TEST
+
+/* Inside a message the packet that fills the window asks: nothing else would open it. */
+START_TEST(the_packet_that_fills_the_window_asks)
+{
+	connect_with_mtu(1024);
+	a->qp.rc.req.peer->window = 4 * (1024 + RC_PACKET_COST);
+	WRITE(20u * 1024, .to = 0x100000);
+	world_flush(&w);
+	ck_assert_uint_eq(count("a > WRITE"), 4);
+	ck_assert_uint_eq(count(" ackreq"), 1);
+	expect_some("     0.0 a > WRITE_MIDDLE 103 len 1024 ackreq\n");
+	world_run(&w);
+	expect_same(x, 0, y, 0x100000, 20u * 1024);
+}
+END_TEST
+
 START_TEST(a_reader_asks_for_less_at_a_time)
 {
 	struct node_qp_opts opts = world_opts();
@@ -287,6 +325,7 @@ END_TEST
 RUN_TESTS("window", a_loss_halves_what_is_under_way, once_for_each_loss,
 	  once_for_each_loss_of_a_held_flight, it_grows_again, the_smallest_window_does_not_stall,
 	  more_is_left_within_a_host, a_local_peer_may_take_more, another_host_takes_what_all_take,
+	  the_last_packet_of_a_train_asks, the_packet_that_fills_the_window_asks,
 	  a_reader_asks_for_less_at_a_time, delayed_responses_to_the_larger_request,
 	  an_rnr_nak_changes_nothing, a_slow_peer_changes_nothing,
 	  a_new_connection_remembers_nothing)
