@@ -269,6 +269,26 @@ START_TEST(where_a_read_lands)
 }
 END_TEST
 
+/* A response that is stored after the deferred one asks for nothing before the deferral ends. */
+START_TEST(where_a_part_of_a_read_lands)
+{
+	node_hold(x);
+	connect_ends(NULL);
+	defer_until(x, 900);
+	x->deferred_end = x->deferred_at + 1024;
+	READ(2500, .from = PLACE - 1024);
+	world_run_until(&w, 500);
+	expect("     0.0 a > READ_REQUEST 100 len 2500 ackreq\n"
+	       "     5.0 b > READ_RESP_FIRST 100 len 1024\n"
+	       "     5.0 b > READ_RESP_MIDDLE 101 len 1024\n"
+	       "     5.0 b > READ_RESP_LAST 102 len 452\n"
+	       "    10.0 a   deferred until 1010.0 from 101\n");
+	world_run(&w);
+	expect_some("  1010.0 a > READ_REQUEST 101 len 1476 ackreq\n");
+	expect_same(x, PLACE - 1024, y, 0, 2500);
+}
+END_TEST
+
 START_TEST(where_an_atomic_lands)
 {
 	connect_ends(NULL);
@@ -419,5 +439,6 @@ END_TEST
 
 RUN_TESTS("deferred", a_write_comes_again, in_the_middle_of_a_write, a_receive, an_atomic, a_read,
 	  what_is_to_be_sent, costs_no_retries, behind_others,
-	  behind_one_that_the_peer_is_not_ready_for, where_a_read_lands, where_an_atomic_lands,
-	  others_go_on, unreliable, datagrams, ends_meanwhile, a_held_ack_behind_a_read)
+	  behind_one_that_the_peer_is_not_ready_for, where_a_read_lands,
+	  where_a_part_of_a_read_lands, where_an_atomic_lands, others_go_on, unreliable, datagrams,
+	  ends_meanwhile, a_held_ack_behind_a_read)

@@ -581,8 +581,24 @@ START_TEST(reset_releases)
 }
 END_TEST
 
+/* The round trip of a request that is sent again is not timed (Karn). */
+START_TEST(what_is_asked_for_again_is_not_timed)
+{
+	connect_holding(true, true);
+	fault("drop b READ_RESP_MIDDLE 101");
+	READ(3500, .from = READ_AT);
+	world_flush(&w);
+	ck_assert(a->qp.rc.req.rtt.is_timing);
+	world_run_until(&w, 12);
+	expect_some("    10.0 a > READ_REQUEST 101 len 1024 ackreq\n");
+	ck_assert(!a->qp.rc.req.rtt.is_timing);
+	world_run(&w);
+	expect_same(x, READ_AT, y, 0, 3500);
+}
+END_TEST
+
 RUN_TESTS("selective", first, middle, last, two, nak_lost, resent_packet_lost, ack_lost, late,
 	  peer_that_drops, requester_that_rewinds, read_request, read_responses,
 	  read_responses_lost_again, read_response_lost_again, read_response_too_short,
 	  read_response_and_ack, atomic_request, atomic_response, not_ready, too_many_reads,
-	  reset_releases)
+	  reset_releases, what_is_asked_for_again_is_not_timed)
