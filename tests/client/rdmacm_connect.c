@@ -270,6 +270,48 @@ static uint8_t ack_timeout_of(struct rdma_cm_id *id)
 	return attr.timeout;
 }
 
+static void expect_options(struct rdma_cm_id *id, uint32_t vendor, uint32_t options)
+{
+	struct ibv_ece ece = { 0 };
+
+	ck_assert_int_eq(rdma_get_remote_ece(id, &ece), 0);
+	ck_assert_uint_eq(ece.vendor_id, vendor);
+	ck_assert_uint_eq(ece.options, options);
+}
+
+/* rdma_set_local_ece(3): options of a vendor travel with the request and the answer, where the
+ * programs have the queue pairs. */
+START_TEST(options_of_a_vendor)
+{
+	struct ibv_ece asked = { .vendor_id = 0x15b3, .options = 0x10002 },
+		       answered = { .vendor_id = 0x15b3, .options = 0x20003 };
+	struct rdma_conn_param param = { .qp_num = 0x77, .retry_count = 7 };
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *listener = id_open(channel, RDMA_PS_TCP), *server;
+	struct rdma_cm_id *client = id_open(channel, RDMA_PS_TCP);
+	struct rdma_cm_event *event;
+
+	resolve(client, listen_at(listener, 1));
+	ck_assert_int_eq(rdma_set_local_ece(client, &asked), 0);
+	ck_assert_int_eq(rdma_connect(client, &param), 0);
+	event = next_event(channel, RDMA_CM_EVENT_CONNECT_REQUEST);
+	server = event->id;
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+	expect_options(server, asked.vendor_id, asked.options);
+	ck_assert_int_eq(rdma_set_local_ece(server, &answered), 0);
+	param.qp_num = 0x78;
+	ck_assert_int_eq(rdma_accept(server, &param), 0);
+	expect_cm(channel, RDMA_CM_EVENT_CONNECT_RESPONSE, client, 0);
+	expect_options(client, answered.vendor_id, answered.options);
+	ck_assert_int_eq(rdma_establish(client), 0);
+	expect_cm(channel, RDMA_CM_EVENT_ESTABLISHED, server, 0);
+	ck_assert_int_eq(rdma_destroy_id(client), 0);
+	ck_assert_int_eq(rdma_destroy_id(server), 0);
+	ck_assert_int_eq(rdma_destroy_id(listener), 0);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
 /* An option that is set while the event of the transition waits, or was read already, counts. */
 START_TEST(options_after_events)
 {
@@ -363,6 +405,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, disconnected_by_the_client);
 	tcase_add_test(tests, destroyed_by_the_server);
 	tcase_add_test(tests, queue_pairs_of_the_program);
+	tcase_add_test(tests, options_of_a_vendor);
 	tcase_add_test(tests, options_after_events);
 	tcase_add_test(tests, datagrams);
 	tcase_add_test(tests, datagrams_rejected);

@@ -127,6 +127,27 @@ START_TEST(reads_and_atomics)
 }
 END_TEST
 
+/* What the device can, said by number. */
+START_TEST(all_reads_and_atomics)
+{
+	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
+	struct ibv_device_attr device;
+	struct rdma_cm_event *event;
+	struct pair pair;
+
+	pair_prepare(&pair, RDMA_PS_TCP);
+	ck_assert_int_eq(ibv_query_device(pair.client->verbs, &device), 0);
+	param.responder_resources = (uint8_t)device.max_qp_rd_atom;
+	param.initiator_depth = (uint8_t)device.max_qp_init_rd_atom;
+	event = pair_request(&pair, &param);
+	ck_assert_int_eq(event->param.conn.initiator_depth, device.max_qp_rd_atom);
+	ck_assert_int_eq(event->param.conn.responder_resources, device.max_qp_init_rd_atom);
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+	pair_accept(&pair, &param);
+	pair_close(&pair);
+}
+END_TEST
+
 /* rdma_notify(3): EISCONN once the connection is established. */
 START_TEST(data_reported_after_the_event)
 {
@@ -164,6 +185,9 @@ START_TEST(hints_that_contradict)
 	struct rdma_addrinfo hints = { .ai_qp_type = IBV_QPT_UD, .ai_port_space = RDMA_PS_TCP };
 	struct rdma_addrinfo *info;
 
+	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &info), EAI_SOCKTYPE);
+	hints.ai_qp_type = IBV_QPT_RC;
+	hints.ai_port_space = RDMA_PS_UDP;
 	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &info), EAI_SOCKTYPE);
 	hints = (struct rdma_addrinfo){ .ai_family = AF_INET6, .ai_flags = RAI_NUMERICHOST };
 	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &info), EAI_ADDRFAMILY);
@@ -263,6 +287,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, private_data_of_an_answer_that_is_too_long);
 	tcase_add_test(tests, private_data_of_datagrams);
 	tcase_add_test(tests, reads_and_atomics);
+	tcase_add_test(tests, all_reads_and_atomics);
 	tcase_add_test(tests, data_reported_after_the_event);
 	tcase_add_test(tests, an_id_without_an_address);
 	tcase_add_test(tests, hints_that_contradict);

@@ -32,6 +32,7 @@ static struct {
 	bool ended[MAX];
 	uint32_t channels, ids, pauses;
 	bool dead;
+	bool is_full;	      /* takes no channel */
 	bool dies_of_a_route; /* after its answer to the request for one */
 } manager;
 
@@ -96,6 +97,8 @@ void ctl_log(enum ctl_log_level level, const char *format, ...)
 int ctl_cm_create_channel(struct ctl_client *client, int fd, uint32_t *ret_channel)
 {
 	(void)client;
+	if (manager.is_full)
+		return -EMFILE;
 	*ret_channel = manager.channels++;
 	manager.ends[*ret_channel] = dup(fd);
 	return 0;
@@ -121,6 +124,7 @@ int ctl_cm_channel(struct ctl_client *client, enum ctl_cm_op op, uint32_t channe
 		manager.paused[channel] = false;
 	} else {
 		close(manager.ends[channel]);
+		errno = ENOTCONN;
 	}
 	return 0;
 }
@@ -463,6 +467,39 @@ START_TEST(manager_dies)
 }
 END_TEST
 
+static int lowest_free(void)
+{
+	const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	return fd;
+}
+
+START_TEST(a_channel_that_is_refused)
+{
+	const int before = lowest_free();
+
+	manager.is_full = true;
+	for (int i = 0; i < 3; i++) {
+		ck_assert_ptr_null(rdma_create_event_channel());
+		ck_assert_int_eq(errno, EMFILE);
+	}
+	ck_assert_int_eq(lowest_free(), before);
+}
+END_TEST
+
+/* A function without a result changes no errno. */
+START_TEST(destroying_keeps_errno)
+{
+	struct rdma_event_channel *channel = channel_open();
+
+	errno = EXDEV;
+	rdma_destroy_event_channel(channel);
+	ck_assert_int_eq(errno, EXDEV);
+}
+END_TEST
+
 static void bind_to_device(struct rdma_cm_id *id)
 {
 	static struct rcm_device device;
@@ -581,6 +618,8 @@ int main(void)
 		late_events,
 		events_of_the_program,
 		addresses_by_event,
+		a_channel_that_is_refused,
+		destroying_keeps_errno,
 		manager_dies,
 		manager_dies_under_ids_of_a_device,
 		manager_dies_under_a_wildcard_listener,
