@@ -76,6 +76,11 @@ bool arrivals_are_expected(struct progress *progress, uint64_t now_ns)
 	       atomic_load_explicit(&arrivals->is_readable, memory_order_relaxed);
 }
 
+void arrivals_look(struct progress *progress)
+{
+	progress->arrivals.look_ns = 0;
+}
+
 /* The index in its train of a datagram's first packet is 0. */
 static uint32_t datagrams(const struct wire_arrival *arrivals, int n)
 {

@@ -51,6 +51,8 @@ void arrivals_announce(struct progress *progress, const struct gid *dst, uint32_
 void arrivals_retract(struct progress *progress, const struct gid *dst, uint32_t slot);
 /* Whether the link must be asked. If so, arrivals_received() follows with what it gave. */
 bool arrivals_are_expected(struct progress *progress, uint64_t now_ns);
+/* The next arrivals_are_expected() returns true. */
+void arrivals_look(struct progress *progress);
 void arrivals_received(struct progress *progress, const struct wire_arrival *arrivals, int n,
 		       bool may_have_more, uint64_t now_ns);
 /* A thread waited on the link. Needs no lock. */

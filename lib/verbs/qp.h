@@ -27,6 +27,7 @@ struct vb_qp {
 	struct vb_device *dev;
 	uint32_t forks; /* vb_forks() at creation */
 	struct rxe_qp qp;
+	bool was_reset; /* packets of an earlier connection may be on their way */
 	bool srq_sends; /* the SRQ matches tags and owns the send queue */
 	struct vb_buffer sq_memory, rq_memory;
 	struct ibv_qp_cap cap;

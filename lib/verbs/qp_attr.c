@@ -164,6 +164,14 @@ static void send_delayed_ack(struct vb_qp *qp, const struct rxe_qp_attr *attr, u
 	progress_transmit(&qp->dev->progress, clock_now_ns());
 }
 
+/* A queue pair that was used before has the number of its last connection, and often its PSNs. What
+ * arrived before RTR is dropped, as by an adapter: it must not wait in the socket until then. */
+static void drop_last_connection(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask)
+{
+	if (qp->was_reset && (mask & RXE_QP_STATE) && attr->qp_state == RXE_QPS_RTR)
+		progress_run_dry(&qp->dev->progress);
+}
+
 /* An XRC target that ibv_open_qp() returned. */
 static int modify_opened(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask)
 {
@@ -190,10 +198,13 @@ static int modify(struct vb_qp *qp, const struct rxe_qp_attr *in, uint32_t mask)
 		return EINVAL;
 	device_link_follow_gids(&qp->dev->progress);
 	send_delayed_ack(qp, in, mask);
+	drop_last_connection(qp, in, mask);
 	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, in, mask, clock_now_ns());
 	if (result == MODIFY_OK) {
-		if (qp->qp.state == RXE_QPS_RESET)
+		if (qp->qp.state == RXE_QPS_RESET) {
+			qp->was_reset = true;
 			vb_qp_forget_completions(qp);
+		}
 		qp->ex.base.qp_base.state = (enum ibv_qp_state)qp->qp.state;
 		vb_qp_publish(qp);
 		progress_transmit(&qp->dev->progress, clock_now_ns());

@@ -324,6 +324,53 @@ START_TEST(two_processes)
 }
 END_TEST
 
+/* Back to INIT, as after creation. */
+static void start_over(struct end *end)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET, .port_num = 1 };
+
+	ck_assert_int_eq(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE), 0);
+	attr.qp_state = IBV_QPS_INIT;
+	attr.qp_access_flags = FIXTURE_ALL_RIGHTS;
+	ck_assert_int_eq(
+		ibv_modify_qp(end->qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
+}
+
+static void reconnect(struct end *a, struct end *b)
+{
+	const struct end_address of_b = a->peer, of_a = b->peer;
+
+	start_over(a);
+	start_over(b);
+	end_connect(a, &of_b);
+	end_connect(b, &of_a);
+}
+
+/* A pair of queue pairs connects again with the same PSNs while a packet of its last connection
+ * waits in the socket. */
+START_TEST(a_connection_gets_nothing_of_the_last_one)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	for (uint32_t i = 0; i < 200; i++) {
+		fill(a.memory, 100, 1000 + i);
+		end_post(&a, IBV_WR_SEND, 1, 0, 100);
+		reconnect(&a, &b);
+		end_recv(&b, 2, 0, 100);
+		fill(a.memory, 100, i);
+		end_post(&a, IBV_WR_SEND, 3, 0, 100);
+		end_wait_for(&b, 2, IBV_WC_SUCCESS);
+		expect_filled(b.memory, 100, i);
+		end_wait_for(&a, 3, IBV_WC_SUCCESS);
+		reconnect(&a, &b);
+	}
+	ends_close(&a, &b);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, sends_of_every_size);
@@ -338,6 +385,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, receiver_never_ready);
 	tcase_add_test(tests, nobody_there);
 	tcase_add_test(tests, two_processes);
+	tcase_add_test(tests, a_connection_gets_nothing_of_the_last_one);
 }
 
 int main(void)
