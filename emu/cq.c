@@ -30,12 +30,13 @@ void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner)
 
 void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq)
 {
-	if (cq->unpublished)
+	if (cq->unpublished && !cq->withheld_until_ns)
 		LL_DELETE2(engine->unpublished, cq, next_unpublished);
 	if (cq->listed_as_held)
 		LL_DELETE2(engine->held, cq, next_held);
 	cq->unpublished = false;
 	cq->listed_as_held = false;
+	cq->withheld_until_ns = 0;
 }
 
 static bool is_full(struct rxe_cq *cq)
@@ -215,7 +216,86 @@ bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
 	return true;
 }
 
-/* Held events: a list of CQs. A CQ whose event came early stays on the list until its time. */
+/* CQs of which something waits for a time: a list. A CQ whose event came early stays on the list
+ * until its time. */
+
+static void add_held(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	if (cq->listed_as_held)
+		return;
+	cq->listed_as_held = true;
+	cq->next_held = engine->held;
+	engine->held = cq;
+}
+
+/* Withheld completions. While unpublished is set and the CQ is not on the engine's list, a push
+ * does not add it. */
+
+void rxe_cq_withhold(struct rxe_engine *engine, struct rxe_cq *cq, uint64_t until_ns)
+{
+	assert(until_ns > 0);
+	if (cq->withheld_until_ns)
+		return;
+	if (cq->unpublished)
+		LL_DELETE2(engine->unpublished, cq, next_unpublished);
+	else
+		cq->unpublished_solicited = false;
+	cq->unpublished = true;
+	cq->withheld_until_ns = until_ns;
+	add_held(engine, cq);
+}
+
+static bool any_solicited(const struct rxe_cq *cq, uint32_t from, uint32_t to)
+{
+	while (from != to && !is_solicited(&cq->ring[from & cq->mask]))
+		from++;
+	return from != to;
+}
+
+/* Publishes n of the entries; the rest stays withheld. */
+static void publish_some(struct rxe_engine *engine, struct rxe_cq *cq, uint32_t n)
+{
+	const uint32_t from = atomic_load_explicit(&cq->visible, memory_order_relaxed);
+
+	assert(n > 0 && n < rxe_cq_num_withheld(cq));
+	cq->unpublished_solicited = any_solicited(cq, from, from + n);
+	rxe_cq_show(engine, cq, from + n);
+	cq->unpublished_solicited = any_solicited(cq, from + n, cq->tail);
+}
+
+void rxe_cq_release(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	if (!cq->withheld_until_ns)
+		return;
+	cq->withheld_until_ns = 0;
+	cq->unpublished = false;
+	if (rxe_cq_num_withheld(cq) > 0)
+		rxe_cq_show(engine, cq, cq->tail);
+	/* An overrun is for settle to report. */
+	if (cq->overrun && !cq->overrun_reported)
+		add_unpublished(engine, cq);
+}
+
+static void withheld_due(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+	const uint32_t all = rxe_cq_num_withheld(cq);
+	uint64_t again_ns = 0;
+	uint32_t n = all;
+
+	if (all > 0 && ops->cq_due)
+		n = ops->cq_due(engine->cfg.host, cq, &again_ns);
+	assert(n <= all && (n == all || again_ns > engine->now_ns));
+	if (n == all) {
+		rxe_cq_release(engine, cq);
+		return;
+	}
+	cq->withheld_until_ns = again_ns;
+	if (n > 0)
+		publish_some(engine, cq, n);
+}
+
+/* Moderation. */
 
 #define NSEC_PER_USEC 1000u
 
@@ -235,41 +315,54 @@ bool rxe_moderation_holds(struct rxe_engine *engine, struct rxe_cq *cq)
 	if (cq->hold_until_ns)
 		return true;
 	cq->hold_until_ns = engine->now_ns + cq->moderation_ns;
-	if (!cq->listed_as_held) {
-		cq->listed_as_held = true;
-		cq->next_held = engine->held;
-		engine->held = cq;
-	}
+	add_held(engine, cq);
 	return true;
 }
 
-uint64_t rxe_moderation_deadline(const struct rxe_engine *engine)
+/* The earlier of both times; RXE_NEVER: neither is set. */
+static uint64_t due_ns(const struct rxe_cq *cq)
+{
+	const uint64_t event_ns = cq->hold_until_ns ? cq->hold_until_ns : RXE_NEVER;
+	const uint64_t withheld_ns = cq->withheld_until_ns ? cq->withheld_until_ns : RXE_NEVER;
+
+	return event_ns < withheld_ns ? event_ns : withheld_ns;
+}
+
+uint64_t rxe_held_deadline(const struct rxe_engine *engine)
 {
 	uint64_t least_ns = RXE_NEVER;
 	const struct rxe_cq *cq;
 
 	for (cq = engine->held; cq; cq = cq->next_held)
-		if (cq->hold_until_ns && cq->hold_until_ns < least_ns)
-			least_ns = cq->hold_until_ns;
+		if (due_ns(cq) < least_ns)
+			least_ns = due_ns(cq);
 	return least_ns;
 }
 
-void rxe_moderation_expire(struct rxe_engine *engine)
+static void expire(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	if (cq->withheld_until_ns && cq->withheld_until_ns <= engine->now_ns)
+		withheld_due(engine, cq);
+	if (!cq->hold_until_ns || cq->hold_until_ns > engine->now_ns)
+		return;
+	cq->hold_until_ns = 0;
+	if (cq->armed != RXE_CQ_IDLE)
+		rxe_cq_notify(engine, cq);
+}
+
+void rxe_held_expire(struct rxe_engine *engine)
 {
 	struct rxe_cq **link = &engine->held;
 
 	while (*link) {
 		struct rxe_cq *cq = *link;
-		const bool due = cq->hold_until_ns && cq->hold_until_ns <= engine->now_ns;
 
-		if (cq->hold_until_ns > engine->now_ns) {
+		expire(engine, cq);
+		if (due_ns(cq) != RXE_NEVER) {
 			link = &cq->next_held;
 			continue;
 		}
 		*link = cq->next_held;
 		cq->listed_as_held = false;
-		cq->hold_until_ns = 0;
-		if (due && cq->armed != RXE_CQ_IDLE)
-			rxe_cq_notify(engine, cq);
 	}
 }

@@ -142,7 +142,9 @@ struct rxe_cq {
 	uint16_t moderation_count;
 	uint64_t moderation_ns;
 	uint64_t hold_until_ns; /* an event is held; 0: none */
-	bool listed_as_held;
+	/* Entries from visible on stay unpublished until this time; 0: until settle. */
+	uint64_t withheld_until_ns;
+	bool listed_as_held; /* it has one of the two times, or had */
 	struct rxe_cq *next_held;
 	void *owner; /* the driver's object */
 };
@@ -174,6 +176,25 @@ void rxe_cq_notify(struct rxe_engine *engine, struct rxe_cq *cq);
 /* Arms the CQ, under the engine lock. True: a completion of the kind that arm names is visible,
  * unread and without an event. The caller then makes the event, and the CQ stays idle. */
 bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm);
+
+/* Withheld completions: nothing promises a program that a completion is visible at once, or in the
+ * order of other queues. A host that withholds a CQ's completions lets programs that rely on it
+ * fail. Completions pushed from now on, and those that the next settle would publish, stay
+ * unpublished until the time; nothing happens where a time is set already. Then the host is asked
+ * (cq_due). */
+void rxe_cq_withhold(struct rxe_engine *engine, struct rxe_cq *cq, uint64_t until_ns);
+/* Publishes what is withheld, and notifies, now. */
+void rxe_cq_release(struct rxe_engine *engine, struct rxe_cq *cq);
+static inline uint32_t rxe_cq_num_withheld(const struct rxe_cq *cq)
+{
+	return cq->tail - atomic_load_explicit(&cq->visible, memory_order_relaxed);
+}
+/* Entry i of those, from 0, which no reader sees yet. */
+static inline struct rxe_cqe *rxe_cq_withheld_at(const struct rxe_cq *cq, uint32_t i)
+{
+	assert(i < rxe_cq_num_withheld(cq));
+	return &cq->ring[(atomic_load_explicit(&cq->visible, memory_order_relaxed) + i) & cq->mask];
+}
 
 /* Completion counters (ibv_create_comp_cntr(3)): how many operations of the queue pairs that a
  * counter is attached to have completed, well or in error, with or without a completion in a CQ.
@@ -224,8 +245,31 @@ static inline void rxe_comp_cntr_add(const struct rxe_comp_cntrs *cntrs, enum rx
 void rxe_cq_moderate(struct rxe_cq *cq, uint16_t count, uint16_t period_us);
 /* A completion is visible for which the armed CQ would have its event. True: the event is held. */
 bool rxe_moderation_holds(struct rxe_engine *engine, struct rxe_cq *cq);
-/* When the first held event is due; RXE_NEVER: none is held. */
-uint64_t rxe_moderation_deadline(const struct rxe_engine *engine);
-void rxe_moderation_expire(struct rxe_engine *engine);
+
+/* When the first held event, or the first withheld completion, is due; RXE_NEVER: none is. */
+uint64_t rxe_held_deadline(const struct rxe_engine *engine);
+void rxe_held_expire(struct rxe_engine *engine);
+
+static inline bool rxe_cq_wants_notice(const struct rxe_cq *cq)
+{
+	switch (cq->armed) {
+	case RXE_CQ_IDLE: return false;
+	case RXE_CQ_ARM_SOLICITED: return cq->unpublished_solicited || cq->hold_until_ns;
+	case RXE_CQ_ARM_ANY: return true;
+	}
+	return false;
+}
+
+/* Makes the entries before upto visible, and notifies. For settle, and for what it withheld. */
+static inline void rxe_cq_show(struct rxe_engine *engine, struct rxe_cq *cq, uint32_t upto)
+{
+	const bool grew = upto != atomic_load_explicit(&cq->visible, memory_order_relaxed);
+
+	/* Pairs with the acquire in rxe_cq_poll. */
+	atomic_store_explicit(&cq->visible, upto, memory_order_release);
+	if (!grew || !rxe_cq_wants_notice(cq) || rxe_moderation_holds(engine, cq))
+		return;
+	rxe_cq_notify(engine, cq);
+}
 
 #endif

@@ -64,27 +64,11 @@ static void fail_overrun(struct rxe_engine *engine)
 	}
 }
 
-static bool wants_notice(const struct rxe_cq *cq)
-{
-	switch (cq->armed) {
-	case RXE_CQ_IDLE: return false;
-	case RXE_CQ_ARM_SOLICITED: return cq->unpublished_solicited || cq->hold_until_ns;
-	case RXE_CQ_ARM_ANY: return true;
-	}
-	return false;
-}
-
 static void publish(struct rxe_engine *engine, struct rxe_cq *cq)
 {
-	bool grew = cq->tail != atomic_load_explicit(&cq->visible, memory_order_relaxed);
-
 	assert(cq->unpublished && cq->tail - cq->seen_head <= cq->limit);
 	cq->unpublished = false;
-	/* Pairs with the acquire in rxe_cq_poll. */
-	atomic_store_explicit(&cq->visible, cq->tail, memory_order_release);
-	if (!grew || !wants_notice(cq) || rxe_moderation_holds(engine, cq))
-		return;
-	rxe_cq_notify(engine, cq);
+	rxe_cq_show(engine, cq, cq->tail);
 }
 
 static void report_overrun(struct rxe_engine *engine, struct rxe_cq *cq)
@@ -218,7 +202,7 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 
 uint64_t rxe_engine_deadline(const struct rxe_engine *engine)
 {
-	const uint64_t held_ns = rxe_moderation_deadline(engine);
+	const uint64_t held_ns = rxe_held_deadline(engine);
 	const uint64_t timer_ns = heap_first_ns(&engine->timers);
 
 	return held_ns < timer_ns ? held_ns : timer_ns;
@@ -230,7 +214,7 @@ void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 	uint32_t turns = engine->timers.count;
 
 	engine->now_ns = now_ns;
-	rxe_moderation_expire(engine);
+	rxe_held_expire(engine);
 	while (turns-- > 0 && heap_first_ns(&engine->timers) <= now_ns) {
 		struct rxe_qp *qp = container_of(engine->timer[0], struct rxe_qp, timer);
 

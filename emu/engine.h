@@ -142,7 +142,7 @@ struct rxe_engine {
 	struct heap_entry *timer[RXE_MAX_QP];
 	struct rxe_qp *ready; /* utlist, doubly linked */
 	struct rxe_cq *unpublished;
-	struct rxe_cq *held; /* their events are held (cq.h) */
+	struct rxe_cq *held; /* their events or completions wait for a time (cq.h) */
 	/* QPs with events to report in settle. */
 	struct rxe_qp *with_events;
 	/* The host wants rxe_host_ops.completing called. It may change this between calls. */

@@ -77,8 +77,12 @@ struct rxe_host_ops {
 	/* May be NULL: never. Called after one of the four above returned false: whether the
 	 * memory is merely not ready. The access then had no effect and is tried again. */
 	bool (*is_deferred)(void *host);
-	/* A completion became visible in an armed CQ. Called from rxe_engine_settle() only. */
+	/* A completion became visible in an armed CQ. Called by settle and expire. */
 	void (*cq_notify)(void *host, struct rxe_cq *cq);
+	/* May be NULL: all of them. The time until which rxe_cq_withhold() keeps completions is
+	 * over. Returns how many of the oldest become visible; the rest stays withheld until
+	 * *ret_again_ns. The host may move them before (rxe_cq_withheld_at()). */
+	uint32_t (*cq_due)(void *host, struct rxe_cq *cq, uint64_t *ret_again_ns);
 	/* An asynchronous event. settle reports events of QPs and CQs, when the completions of the
 	 * turn are visible. An SRQ's limit is reported by input, and by arming it. */
 	void (*event)(void *host, const struct rxe_event *event);

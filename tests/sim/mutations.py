@@ -109,7 +109,7 @@ MUTATIONS = [
      "a shared receive queue shrinks below what is posted"),
     ("resized_without_its_order", "emu/queue.c:rxe_ring_move", "\tring->head = old.head;\n\tring->tail = old.tail;\n",
      "\tring->head = 0;\n\tring->tail = rxe_ring_used(&old);\n", "a resized ring begins elsewhere than what was copied into it"),
-    ("moderated_forever", "emu/cq.c:rxe_moderation_expire", "\t\tif (due && cq->armed != RXE_CQ_IDLE)\n\t\t\trxe_cq_notify(engine, cq);\n", "",
+    ("moderated_forever", "emu/cq.c:expire", "\tif (cq->armed != RXE_CQ_IDLE)\n\t\trxe_cq_notify(engine, cq);\n", "",
      "a held event is dropped when its time is over"),
     ("moderation_begins_again", "emu/cq.c:rxe_moderation_holds", "\tif (cq->hold_until_ns)\n\t\treturn true;\n", "",
      "each completion puts the held event off"),

@@ -330,6 +330,140 @@ START_TEST(armed_while_held)
 }
 END_TEST
 
+/* What the host below a CQ decides when its time has come. */
+static uint32_t due_now;
+static uint32_t asked;
+
+static uint32_t cq_due(void *host, struct rxe_cq *of, uint64_t *ret_again_ns)
+{
+	(void)host;
+	ck_assert_ptr_eq(of, &cq);
+	asked++;
+	*ret_again_ns = end->engine.now_ns + 1000;
+	return due_now;
+}
+
+static void set_cq_due(void)
+{
+	static struct rxe_host_ops ops;
+
+	ops = *end->engine.cfg.ops;
+	ops.cq_due = cq_due;
+	end->engine.cfg.ops = &ops;
+	asked = 0;
+}
+
+START_TEST(withheld_until_its_time)
+{
+	ck_assert(push(1, 10));
+	rxe_cq_withhold(&end->engine, &cq, 5000);
+	rxe_cq_withhold(&end->engine, &cq, 9000); /* changes nothing */
+	ck_assert(push(2, 10));
+	rxe_engine_settle(&end->engine);
+	expect_ids("");
+	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), 5000);
+	rxe_engine_expire(&end->engine, 4999);
+	expect_ids("");
+	rxe_engine_expire(&end->engine, 5000);
+	expect_ids("12");
+	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
+	ck_assert(push(3, 10));
+	rxe_engine_settle(&end->engine);
+	expect_ids("3");
+}
+END_TEST
+
+START_TEST(withheld_some_at_a_time)
+{
+	set_cq_due();
+	rxe_cq_withhold(&end->engine, &cq, 5000);
+	ck_assert(push(1, 10) && push(2, 20) && push(3, 10));
+	due_now = 1;
+	rxe_engine_expire(&end->engine, 5000);
+	expect_ids("1");
+	ck_assert(push(4, 10));
+	rxe_engine_settle(&end->engine);
+	expect_ids("");
+	due_now = 0;
+	rxe_engine_expire(&end->engine, 6000);
+	expect_ids("");
+	due_now = 3;
+	rxe_engine_expire(&end->engine, 7000);
+	expect_ids("234");
+	ck_assert_uint_eq(asked, 3);
+	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
+}
+END_TEST
+
+/* An armed CQ notifies when something becomes visible, not before; and for what is solicited only
+ * with that. */
+START_TEST(withheld_notifies_when_visible)
+{
+	set_cq_due();
+	rxe_cq_withhold(&end->engine, &cq, 5000);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
+	ck_assert(push(1, 10));
+	push_solicited(RXE_WC_SUCCESS, 1);
+	ck_assert_uint_eq(end->num_notified, 0);
+	due_now = 1;
+	rxe_engine_expire(&end->engine, 5000);
+	ck_assert_uint_eq(end->num_notified, 0);
+	due_now = 1;
+	rxe_engine_expire(&end->engine, 6000);
+	ck_assert_uint_eq(end->num_notified, 1);
+}
+END_TEST
+
+START_TEST(withheld_and_cleaned)
+{
+	rxe_cq_withhold(&end->engine, &cq, 5000);
+	ck_assert(push(1, 10) && push(2, 20) && push(3, 10));
+	rxe_cq_clean(&cq, 10);
+	ck_assert_uint_eq(rxe_cq_num_withheld(&cq), 1);
+	rxe_cq_release(&end->engine, &cq);
+	expect_ids("2");
+	rxe_cq_withhold(&end->engine, &cq, 5000);
+	ck_assert(push(4, 10));
+	rxe_cq_clean(&cq, 10);
+	rxe_engine_expire(&end->engine, 5000);
+	expect_ids("");
+}
+END_TEST
+
+/* The engine keeps no pointer to a CQ that is destroyed with completions withheld. */
+START_TEST(withheld_and_destroyed)
+{
+	struct rxe_cq other;
+	struct rxe_cqe others[1];
+
+	rxe_cq_init(&other, others, 1, NULL);
+	rxe_cq_withhold(&end->engine, &cq, 5000);
+	rxe_cq_withhold(&end->engine, &other, 6000);
+	ck_assert(push(1, 10));
+	rxe_cq_fini(&end->engine, &cq);
+	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), 6000);
+	rxe_cq_fini(&end->engine, &other);
+	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
+	ck_assert(rxe_engine_is_settled(&end->engine));
+}
+END_TEST
+
+/* An overrun is reported when the withheld completions are visible. */
+START_TEST(withheld_and_overrun)
+{
+	rxe_cq_withhold(&end->engine, &cq, 5000);
+	for (uint64_t i = 0; i < CQE; i++)
+		ck_assert(push(i, 10));
+	ck_assert(!push(9, 10));
+	rxe_engine_settle(&end->engine);
+	ck_assert(!cq.overrun_reported);
+	rxe_engine_expire(&end->engine, 5000);
+	rxe_engine_settle(&end->engine);
+	ck_assert(cq.overrun_reported);
+	expect_ids("01234");
+}
+END_TEST
+
 START_TEST(clean_keeps_the_others)
 {
 	ck_assert(push(1, 10) && push(2, 20) && push(3, 10));
@@ -388,6 +522,12 @@ int main(void)
 	tcase_add_test(tcase, moderated_by_time);
 	tcase_add_test(tcase, moderated_for_solicited);
 	tcase_add_test(tcase, armed_while_held);
+	tcase_add_test(tcase, withheld_until_its_time);
+	tcase_add_test(tcase, withheld_some_at_a_time);
+	tcase_add_test(tcase, withheld_notifies_when_visible);
+	tcase_add_test(tcase, withheld_and_cleaned);
+	tcase_add_test(tcase, withheld_and_destroyed);
+	tcase_add_test(tcase, withheld_and_overrun);
 	tcase_add_test(tcase, clean_keeps_the_others);
 	tcase_add_test(tcase, resize_carries_over);
 	suite_add_tcase(suite, tcase);
