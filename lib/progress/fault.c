@@ -249,7 +249,8 @@ bool faults_follow(struct faults *faults)
 		faults_close(faults);
 	if (faults->progress->engine)
 		faults->progress->engine->completions_asked =
-			faults->link && has_completions(faults->rules);
+			faults->progress->link.unkind ||
+			(faults->link && has_completions(faults->rules));
 	return faults->link != had;
 }
 

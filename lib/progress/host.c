@@ -14,6 +14,7 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
+#include "lib/progress/unkind.h"
 #include "net/link/link.h"
 
 /* Longer than a program is usually kept from its processor. */
@@ -249,7 +250,10 @@ void host_init_engine(struct progress *progress)
 	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));
 	cfg.num_tx_ports = link_tx_ports(progress->link.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	watch_others(progress);
+	if (progress->link.unkind)
+		progress_unkind_layer(progress->link.unkind, progress->engine, &cfg);
 	rxe_engine_init(progress->engine, &cfg);
+	progress->engine->completions_asked = progress->link.unkind;
 	/* No generation of a table is odd. */
 	progress->gids_at = 1;
 	device_link_follow_gids(progress);

@@ -17,6 +17,7 @@
 #include "lib/control/log.h"
 #include "lib/progress/local_peer.h"
 #include "lib/progress/progress.h"
+#include "lib/progress/unkind.h"
 #include "net/link/capture/recorder.h"
 #include "net/link/capture/tail.h"
 #include "net/link/descriptor.h"
@@ -149,9 +150,11 @@ static const struct tap_observer metering = { .arrived = metered_arrived };
 /* From the bottom to the top; net/link/link.h gives the reason for the order. */
 void device_link_stack(struct device_link *link)
 {
-	const bool shows_packets = link->recorder || link->faults.link;
+	const bool shows_packets = link->recorder || link->faults.link || link->unkind;
 	struct link *top = tap_over(&link->meter, link->phy, &metering, link);
 
+	if (link->unkind)
+		top = progress_unkind_over(link->unkind, top);
 	if (link->tail)
 		top = tap_over(&link->departures[0], top, &tail_departures, link->tail);
 	if (link->recorder)
@@ -163,6 +166,7 @@ void device_link_stack(struct device_link *link)
 	if (link->tail)
 		top = tap_over(&link->arrivals[0], top, &tail_arrivals, link->tail);
 	link->top = top;
+	link->holds_packets = link->faults.link || link->unkind;
 	link->needs_icrc = shows_packets || link_needs_icrc(link->phy);
 	if (link_complete_arrivals(link->phy, shows_packets) != 0)
 		ctl_log(CTL_LOG_WARNING, "no memory to show packets that arrive with their ICRC");
@@ -203,6 +207,7 @@ int device_link_open(struct progress *progress, const uint64_t *now_ns)
 	link->is_closed = false;
 	link->tail = wants_tail() ? tail_open(now_ns) : NULL;
 	faults_open(&link->faults, progress);
+	link->unkind = progress_unkind_open();
 	device_link_stack(link);
 	return 0;
 }
@@ -217,6 +222,8 @@ void device_link_close(struct device_link *link)
 	if (RXE_RAW_SUPPORTED)
 		raw_port_close(link->raw_port);
 	link->raw_port = NULL;
+	progress_unkind_close(link->unkind);
+	link->unkind = NULL;
 	link_close(link->phy);
 	link->phy = link->top = NULL;
 }

@@ -14,6 +14,7 @@
 #include "net/link/link.h"
 
 struct progress;
+struct progress_unkind;
 struct raw_port;
 struct recorder;
 struct rxe_engine;
@@ -33,8 +34,12 @@ struct device_link {
 	/* NULL: no capture is under way. */
 	struct recorder *recorder;
 	struct faults faults;
+	/* NULL: the device is kind. */
+	struct progress_unkind *unkind;
 	/* The program closed the device's descriptors: nothing is sent or received. */
 	bool is_closed;
+	/* Rules or the unkind link hold packets back. */
+	bool holds_packets;
 	/* Trains need their ICRCs. */
 	bool needs_icrc;
 	/* The train that is being built is in space of the link. */

@@ -66,8 +66,8 @@ bool arrivals_are_expected(struct progress *progress, uint64_t now_ns)
 {
 	struct arrivals *arrivals = &progress->arrivals;
 
-	/* Rules about packets hold some back. */
-	if (progress->info->link != CTL_LINK_UDP || progress->link.faults.link)
+	/* Those that are held back have arrived. */
+	if (progress->info->link != CTL_LINK_UDP || progress->link.holds_packets)
 		return true;
 	/* Before the link is asked: what is announced meanwhile counts for the next time. */
 	arrivals->announced = announced(progress);

@@ -8,6 +8,7 @@
  *
  *   fault/       carries out fault rules: drops, delays, corrupts and answers packets
  *   capture/tap  shows packets to an observer, unchanged (a capture's ring, the packet tail)
+ *   unkind/      holds arrivals back, where the user asked for an unkind device
  *
  * Fault rules act first, in both directions; a capture records what they leave. So a capture is two
  * taps, one on each side of the fault link, each for one direction:
@@ -16,6 +17,7 @@
  *     tap, arrivals
  *     fault
  *     tap, departures
+ *     unkind
  *   udp, ethernet or memory
  *
  * A link calls nothing above it except the callbacks that it was opened with. It takes no lock: the

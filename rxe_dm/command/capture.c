@@ -355,16 +355,16 @@ int command_capture(int argc, char **argv)
 				      .buffer_mib = CAPTURE_RING_USUAL >> 20 };
 	const struct command_option own[] = {
 		{ "count", "N", "end after N packets", NULL, &c.max_packets, 1, UINT64_MAX, NULL,
-		  NULL },
+		  NULL, NULL },
 		{ "seconds", "N", "end after N seconds", NULL, &c.length_s, 1, MAX_SECONDS, NULL,
-		  NULL },
+		  NULL, NULL },
 		{ .name = "both",
 		  .help = "packets between programs of the device twice: sent, and received",
 		  .given = &c.both },
 		{ "snap", "BYTES", "the first BYTES of each packet only", NULL, &c.keep, 32,
-		  CAPTURE_KEEP_MAX, NULL, NULL },
+		  CAPTURE_KEEP_MAX, NULL, NULL, NULL },
 		{ "buffer", "MIB", "size of each program's ring, default 16", NULL, &c.buffer_mib,
-		  1, CAPTURE_RING_MAX >> 20, NULL, NULL },
+		  1, CAPTURE_RING_MAX >> 20, NULL, NULL, NULL },
 		DEVICE_OPTION(&c.device),
 		{ 0 },
 	};

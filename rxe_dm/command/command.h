@@ -9,24 +9,25 @@
 
 #include "lib/control/settings.h"
 
-/* An option of a subcommand beside the settings: a switch, a whole number from min to max, or a
- * word. */
+/* An option of a subcommand beside the settings: a switch, a whole number from min to max, a
+ * word, or a text that may be left out (--name=TEXT). */
 struct command_option {
 	const char *name;     /* foreground: --foreground; NULL ends a list */
 	const char *argument; /* name of its value in the help */
 	const char *help;     /* NULL: not in the help */
 	bool *given;	      /* set by a switch; may be NULL */
-	uint64_t *number;     /* NULL: a switch */
+	uint64_t *number;     /* NULL: a switch or a text */
 	uint64_t min, max;
 	const char *prefix;	  /* may stand before the number; or NULL */
 	const char *const *words; /* NULL-terminated: the values of number, from 0 on; or NULL */
+	const char **text;	  /* "" where it was left out; or NULL */
 };
 
 /* --device NAME: rxe_dm1, or 1. */
 #define DEVICE_OPTION(to)                                                                          \
 	{                                                                                          \
 		"device", "NAME", "the device, default rxe_dm0", NULL, to, 0, CTL_DEVICE_MAX - 1,  \
-			"rxe_dm", NULL                                                             \
+			"rxe_dm", NULL, NULL                                                       \
 	}
 
 struct command_options {

@@ -42,7 +42,7 @@ static void help_line(const char *option, const char *argument, const char *help
 {
 	char left[64];
 
-	snprintf(left, sizeof(left), "--%s%s%s", option, argument ? " " : "",
+	snprintf(left, sizeof(left), "--%s%s%s", option, argument && *argument != '[' ? " " : "",
 		 argument ? argument : "");
 	printf(env ? "  %-26s %s (%s)\n" : "  %-26s %s\n", left, help, env);
 }
@@ -87,6 +87,13 @@ static void print_completion(const struct command *command, const struct command
 		command->words();
 }
 
+static int has_argument(const struct command_option *own)
+{
+	if (own->text)
+		return optional_argument;
+	return own->number ? required_argument : no_argument;
+}
+
 static void fill_table(struct option ret[static OPTIONS_MAX], const struct command *command,
 		       const struct command_option *own)
 {
@@ -95,7 +102,7 @@ static void fill_table(struct option ret[static OPTIONS_MAX], const struct comma
 	ret[n++] = (struct option){ .name = "help", .val = 'h' };
 	for (int i = 0; own[i].name; i++)
 		ret[n++] = (struct option){ .name = own[i].name,
-					    .has_arg = own[i].number != NULL,
+					    .has_arg = has_argument(&own[i]),
 					    .val = OWN + i };
 	for (int i = 0; i < (int)ctl_setting_count; i++) {
 		if (takes(command, &ctl_setting_table[i]))
@@ -129,6 +136,8 @@ static bool take_own(const struct command_option *own, const char *value)
 
 	if (own->given)
 		*own->given = true;
+	if (own->text)
+		*own->text = value ? value : "";
 	if (!own->number)
 		return true;
 

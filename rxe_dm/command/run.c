@@ -11,12 +11,14 @@
 #include "lib/control/agree.h"
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
+#include "lib/unkind/plan.h"
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/run.h"
 
 /* A name and no path: a path in LD_PRELOAD has no blank. */
 #define RSOCKETS    "librspreload.so"
 #define LIBRARY	    "libibverbs.so.1"
+#define WORST	    "RXE_DM_WORST"
 #define FOLDERS_MAX (6 * PATH_MAX)
 
 static bool has_library(const char *folder)
@@ -137,11 +139,31 @@ static int need_server(struct ctl_settings *settings, enum run_view view, bool h
 	return status;
 }
 
+/* --worst, or the variable alone. False: explained. */
+static bool set_worst(const char *option)
+{
+	const char *plan = option ? (*option ? option : "1") : run_variable(WORST);
+	char why[UNKIND_WHY_MAX];
+	struct unkind_plan parsed;
+
+	if (!option && !*plan)
+		return true;
+	if (!unkind_plan_parse(&parsed, plan, why)) {
+		ctl_log(CTL_LOG_ERROR, "%s: %s", option ? "--worst" : WORST, why);
+		return false;
+	}
+	if (setenv(WORST, plan, 1) == 0)
+		return true;
+	ctl_log(CTL_LOG_ERROR, "cannot set %s: %s", WORST, strerror(errno));
+	return false;
+}
+
 int command_run(int argc, char **argv)
 {
 	static const char *const views[] = { "preload", "none", NULL }; /* enum run_view */
 	bool rsockets = false, host = false, keep = false;
 	uint64_t view = RUN_VIEW_PRELOAD;
+	const char *worst = NULL;
 	const struct command_option own[] = {
 		{ .name = "view",
 		  .argument = "preload|none",
@@ -158,6 +180,10 @@ int command_run(int argc, char **argv)
 		{ .name = "rsockets",
 		  .help = "let the program's TCP sockets be rsockets (preloads librspreload.so)",
 		  .given = &rsockets },
+		{ .name = "worst",
+		  .argument = "[=SEED[,SWITCH]...]",
+		  .help = "let the device be as unkind as the standard allows (RXE_DM_WORST)",
+		  .text = &worst },
 		{ 0 },
 	};
 	struct command_options options;
@@ -171,6 +197,8 @@ int command_run(int argc, char **argv)
 		fprintf(stderr, "rxe_dm: run what? For example: rxe_dm run ibv_devinfo\n");
 		return 2;
 	}
+	if (!set_worst(worst))
+		return 2;
 	if (!find_libraries(folders) || (rsockets && !has_rsockets(folders)))
 		return 1;
 	status = need_server(&options.settings, (enum run_view)view, host, keep, folders);

@@ -3,6 +3,7 @@
  * them. */
 #include "tests/sim/life.h"
 
+#include "lib/unkind/plan.h"
 #include "net/wire/opcode.h"
 
 #define HEALED_UNTIL (20ull * 1000 * 1000 * 1000)
@@ -47,6 +48,21 @@ static void choose_lateness(struct oracle *o, struct node *node)
 	node->deferred_rate = 1u << (4 + mixed / 2 % 10);
 	node->deferred_random = mixed;
 	/* A requester cannot tell a deferred READ from a lost one. */
+	o->lossy = true;
+}
+
+/* In every tenth life some nodes are unkind. */
+static void choose_unkindness(struct oracle *o, struct node *node)
+{
+	const struct unkind_plan plan = {
+		.seed = o->seed,
+		.switches = (uint32_t)(o->seed * 2654435761u) >> 7 ^ node->index * 77u,
+	};
+
+	if (o->seed % 10 != 9)
+		return;
+	node_be_unkind(node, &plan);
+	/* A requester cannot tell a READ that is answered late from a lost one. */
 	o->lossy = true;
 }
 
@@ -102,6 +118,7 @@ void life_begin(struct oracle *o)
 		w->mem_len = AREA_BYTES * (used[i] ? used[i] : 1);
 		world_add_node(w)->max_segs = dice(w, 3) ? TRAIN_MAX_SEGS : 1 + dice(w, 6);
 		choose_lateness(o, w->node[i]);
+		choose_unkindness(o, w->node[i]);
 		if (dice(w, 3))
 			node_hold(w->node[i]);
 		w->node[i]->engine.cfg.probe_ns =

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/unkind/host.h"
 #include "net/wire/train.h"
 #include "tests/qp_required.h"
 
@@ -350,7 +351,27 @@ void node_free(struct node *node)
 	free(node->durable);
 	free(node->unsent.buf);
 	free(node->tags_mem);
+	free(node->unkind);
 	give_node(node);
+}
+
+void node_be_unkind(struct node *node, const struct unkind_plan *plan)
+{
+	struct rxe_engine_cfg *cfg = &node->engine.cfg;
+	const struct unkind_cfg own = {
+		.plan = *plan,
+		.engine = &node->engine,
+		.slot = 0, /* regions of simulated hosts name no owner */
+		.below = cfg->ops,
+		.below_host = cfg->host,
+	};
+
+	assert(!node->unkind && node->num_ends == 0);
+	node->unkind = zalloc(sizeof(*node->unkind));
+	unkind_host_init(node->unkind, &own);
+	cfg->ops = &node->unkind->layer.ops;
+	cfg->host = node->unkind;
+	node->engine.completions_asked = true;
 }
 
 void node_hold(struct node *node)
@@ -588,13 +609,23 @@ void node_retire_qp(struct end *end)
 	end->node->retired = end;
 }
 
+/* The queue stays for the next program, and the engine forgets it. */
+static void leave_cq(struct node *node, struct rxe_cq *cq)
+{
+	rxe_cq_release(&node->engine, cq);
+	rxe_cq_fini(&node->engine, cq);
+}
+
 void node_restart(struct node *node)
 {
 	struct rxe_engine_cfg cfg = node->engine.cfg;
 
 	assert(node->num_ends == 0 && !node->asleep_until_ns);
 	cfg.qpn_last = node->engine.qpn_next - 1;
+	leave_cq(node, &node->cq);
+	leave_cq(node, &node->xcq);
 	rxe_engine_init(&node->engine, &cfg);
+	node->engine.completions_asked = node->unkind;
 	rxe_srq_init(&node->srq, NODE_PD, node->srq_mem, SRQ_DEPTH, MAX_SGE, NULL);
 }
 

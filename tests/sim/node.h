@@ -29,6 +29,8 @@
 #define NODE_QKEY	0x1234
 
 struct node;
+struct unkind_host;
+struct unkind_plan;
 
 /* A queue pair with its memory. Its letter names it in traces. */
 struct end {
@@ -88,7 +90,8 @@ struct node {
 	uint32_t deferred_random; /* state of that randomness */
 	/* Completions by another process are deferred until this time. */
 	uint64_t done_deferred_until_ns;
-	bool is_deferred; /* the last access was deferred */
+	bool is_deferred;	    /* the last access was deferred */
+	struct unkind_host *unkind; /* between the engine and this host; NULL: it is kind */
 	/* Another process of the host is inside an access until this time. */
 	uint64_t others_inside_until_ns;
 	struct rxe_cq cq;
@@ -154,6 +157,8 @@ struct node_qp_opts {
 
 struct node *node_new(uint32_t index, uint32_t mem_len);
 void node_free(struct node *node);
+/* Before it has queue pairs: its memory and completions become unkind (lib/unkind). */
+void node_be_unkind(struct node *node, const struct unkind_plan *plan);
 /* From now on its engine holds requests after a missing one. */
 void node_hold(struct node *node);
 /* Registers a key for [offset, offset + len) of the node's memory. */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* Unkind memory and completions: a layer between the engine and its host (emu/host_layer.h).
+ *
+ *   late_reads        bytes to send are not ready at first: they are read RXE_DEFER_NS later
+ *   byte_order        of bytes to store the last one is stored first, the rest after a pause
+ *   fill              the rest holds a pattern meanwhile
+ *   late_completions  completions of a CQ become visible up to UNKIND_LATE_NS later
+ *   completion_order  completions of different queues of a CQ change places meanwhile
+ *   few_completions   they become visible some at a time
+ *   late_events       an armed CQ notifies later, by the engine's moderation
+ *
+ * What stays: an aligned word of up to 8 bytes is stored whole, and memory of other processes is
+ * written once. A read is put off once, then made. Completions of one queue keep their order, and
+ * an asynchronous event comes after the completions of its queue pair. */
+#ifndef RXE_UNKIND_HOST_H
+#define RXE_UNKIND_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/host_layer.h"
+#include "lib/unkind/plan.h"
+
+struct rxe_engine;
+
+/* The longest time that a completion is late, and the longest pause. */
+#define UNKIND_LATE_NS	100000u
+#define UNKIND_PAUSE_NS 50000u
+
+#define UNKIND_COUNTS 1024u
+
+struct unkind_cfg {
+	struct unkind_plan plan;
+	struct rxe_engine *engine;
+	uint32_t slot; /* the process: its own memory is written in any order */
+	const struct rxe_host_ops *below;
+	void *below_host;
+	/* Lets time pass while other threads run. NULL: nothing reads memory meanwhile. */
+	void (*pause)(void *below_host, uint64_t ns);
+};
+
+/* How often something has happened, and whether the last read was put off. Different things may
+ * share a place. */
+struct unkind_count {
+	uint32_t n;
+	bool was_put_off;
+};
+
+struct unkind_host {
+	struct rxe_host_layer layer; /* first: the engine's host is one of these */
+	struct unkind_cfg cfg;
+	bool is_put_off; /* the last access was, by this layer */
+	struct unkind_count reads[UNKIND_COUNTS];
+	struct unkind_count writes[UNKIND_COUNTS];
+	uint32_t completions[UNKIND_COUNTS];
+	uint32_t dues; /* times that completions were due */
+};
+
+/* The engine's ops and host are then &ret->layer.ops and ret. Sets no completions_asked: the caller
+ * does, after rxe_engine_init(). */
+void unkind_host_init(struct unkind_host *ret, const struct unkind_cfg *cfg);
+
+#endif

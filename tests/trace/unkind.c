@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+/* Traces of hosts that are unkind (lib/unkind), a switch at a time: what a program sees, and that a
+ * program which relies on no more than the standard's promises sees nothing wrong. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unkind/host.h"
+#include "tests/trace/fixture.h"
+
+#define ONE(bit) (1u << UNKIND_##bit)
+
+static void be_unkind(struct node *node, uint64_t seed, uint32_t switches)
+{
+	const struct unkind_plan plan = { .seed = seed, .switches = switches };
+
+	node_be_unkind(node, &plan);
+}
+
+/* The program changes its buffer before the completion, and the peer gets the change. */
+START_TEST(late_reads)
+{
+	be_unkind(x, 1, ONE(LATE_READS));
+	connect_ends(NULL);
+	WRITE(64);
+	world_flush(&w);
+	set_word(x, 0, 0x1122334455667788);
+	world_run(&w);
+	expect("  1000.0 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "  1005.0 b > ACK 100 msn 1\n"
+	       "  1010.0 a   send 1 SUCCESS\n");
+	ck_assert_uint_eq(word_at(y, 0), 0x1122334455667788);
+}
+END_TEST
+
+/* What a host stores, in order: the place in memory and the number of bytes. */
+static struct {
+	uint32_t at[8], len[8], n;
+} stored;
+
+static void wrote(void *context, struct node *node, uint32_t at, uint32_t len)
+{
+	(void)context, (void)node;
+	ck_assert_uint_lt(stored.n, 8);
+	stored.at[stored.n] = at;
+	stored.len[stored.n++] = len;
+}
+
+static void watch_stores(struct node *node)
+{
+	stored.n = 0;
+	node->wrote = wrote;
+}
+
+static void expect_store(uint32_t i, uint32_t at, uint32_t len)
+{
+	ck_assert_uint_lt(i, stored.n);
+	ck_assert_uint_eq(stored.at[i], at);
+	ck_assert_uint_eq(stored.len[i], len);
+}
+
+START_TEST(byte_order)
+{
+	be_unkind(y, 1, ONE(BYTE_ORDER));
+	connect_ends(NULL);
+	watch_stores(y);
+	WRITE(600, .to = 0x1000);
+	world_run(&w);
+	ck_assert_uint_eq(stored.n, 4);
+	expect_store(0, 0x1000 + 599, 1);
+	expect_store(1, 0x1000 + 512, 87);
+	expect_store(2, 0x1000 + 256, 256);
+	expect_store(3, 0x1000, 256);
+	expect_same(x, 0, y, 0x1000, 600);
+}
+END_TEST
+
+/* A pattern first, except in the last byte. */
+START_TEST(fill)
+{
+	be_unkind(y, 1, ONE(FILL));
+	connect_ends(NULL);
+	watch_stores(y);
+	WRITE(100, .to = 0x1000);
+	world_run(&w);
+	ck_assert_uint_eq(stored.n, 2);
+	expect_store(0, 0x1000, 99);
+	expect_store(1, 0x1000, 100);
+	expect_same(x, 0, y, 0x1000, 100);
+}
+END_TEST
+
+/* ATOMIC WRITEs, and flags of a word. */
+START_TEST(a_word_is_stored_whole)
+{
+	be_unkind(y, 1, ONE(FILL) | ONE(BYTE_ORDER));
+	connect_ends(NULL);
+	watch_stores(y);
+	POST(a, ATOMIC_WRITE, 8, .to = 0x1000);
+	WRITE(8, .to = 0x1008);
+	world_run(&w);
+	ck_assert_uint_eq(stored.n, 2);
+	expect_store(0, 0x1000, 8);
+	expect_store(1, 0x1008, 8);
+}
+END_TEST
+
+/* The ACK leaves at once: the peer knows before the program does. */
+START_TEST(late_completions)
+{
+	be_unkind(y, 3, ONE(LATE_COMPLETIONS));
+	connect_ends(NULL);
+	RECV(64);
+	SEND(64);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b > ACK 100 msn 1\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    58.4 b   recv 1 SUCCESS len 64\n");
+}
+END_TEST
+
+/* Two pairs, whose requests complete in the other order; each pair's keep theirs. */
+START_TEST(completion_order)
+{
+	const struct node_qp_opts opts = world_opts();
+	struct end *c, *d;
+
+	be_unkind(x, 12, ONE(LATE_COMPLETIONS) | ONE(COMPLETION_ORDER));
+	connect_ends(NULL);
+	world_pair(&w, x, y, &opts, &c, &d);
+	WRITE(64);
+	WRITE(64);
+	POST(c, RDMA_WRITE, 64);
+	POST(c, RDMA_WRITE, 64);
+	world_run(&w);
+	expect_some("     5.0 b > ACK 101 msn 2\n"
+		    "     5.0 d > ACK 101 msn 2\n"
+		    "    21.8 c   send 1 SUCCESS\n"
+		    "    21.8 c   send 2 SUCCESS\n"
+		    "    21.8 a   send 1 SUCCESS\n"
+		    "    21.8 a   send 2 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(few_completions)
+{
+	be_unkind(x, 18, ONE(LATE_COMPLETIONS) | ONE(FEW_COMPLETIONS));
+	connect_ends(NULL);
+	for (int i = 0; i < 4; i++)
+		WRITE(64);
+	world_run(&w);
+	expect_some("     5.0 b > ACK 103 msn 4\n"
+		    "   108.7 a   send 1 SUCCESS\n"
+		    "   127.5 a   send 2 SUCCESS\n"
+		    "   127.5 a   send 3 SUCCESS\n"
+		    "   127.5 a   send 4 SUCCESS\n");
+}
+END_TEST
+
+/* An armed CQ notifies later than its completion is visible. */
+START_TEST(late_events)
+{
+	be_unkind(x, 1, ONE(LATE_EVENTS));
+	connect_ends(NULL);
+	ck_assert(!rxe_cq_arm(&x->cq, RXE_CQ_ARM_ANY));
+	WRITE(64);
+	world_run_until(&w, 20);
+	expect("     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b > ACK 100 msn 1\n"
+	       "    10.0 a   send 1 SUCCESS\n");
+	ck_assert_int_eq(x->cq.armed, RXE_CQ_ARM_ANY);
+	world_run(&w);
+	ck_assert_int_eq(x->cq.armed, RXE_CQ_IDLE);
+}
+END_TEST
+
+/* An event of a queue pair comes after the completions that it is about. */
+START_TEST(events_come_last)
+{
+	be_unkind(x, 1, ONE(LATE_COMPLETIONS));
+	connect_ends(NULL);
+	WRITE(64);
+	world_flush(&w);
+	world_modify(&w, a, RXE_QPS_SQD);
+	world_run(&w);
+	expect("     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b > ACK 100 msn 1\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    10.0 a   event SQ_DRAINED\n");
+}
+END_TEST
+
+/* The same seed, the same effect. */
+START_TEST(a_seed_repeats)
+{
+	char *first = NULL;
+
+	for (int run = 0; run < 2; run++) {
+		be_unkind(x, 11, UINT32_MAX);
+		be_unkind(y, 12, UINT32_MAX);
+		connect_ends(NULL);
+		for (int i = 0; i < 6; i++) {
+			RECV(3000);
+			SEND(3000);
+			READ(500, .from = READ_AT);
+		}
+		world_run(&w);
+		expect_same(x, 0, y, RECV_AT, 3000);
+		if (run == 0) {
+			first = strdup(w.trace.text);
+			fixture_teardown();
+			fixture_setup();
+		}
+	}
+	ck_assert_str_eq(first, w.trace.text);
+	free(first);
+	skip();
+}
+END_TEST
+
+RUN_TESTS("unkind", late_reads, byte_order, fill, a_word_is_stored_whole, late_completions,
+	  completion_order, few_completions, late_events, events_come_last, a_seed_repeats)
