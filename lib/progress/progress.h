@@ -167,8 +167,8 @@ static inline void progress_suspect_descriptors(struct progress *progress)
 
 /* Receives, serves timers, transmits. Returns whether something arrived. */
 bool progress_run(struct progress *progress, uint64_t now_ns);
-/* Runs until nothing more has arrived: every packet that arrived before the call has met the state
- * that its queue pair has now. */
+/* Runs until nothing more has arrived: no packet that arrived before the call finds a later state
+ * of its queue pair. */
 void progress_run_dry(struct progress *progress);
 /* Requests were posted: transmits, releases the lock, and may yield to the peer. was_idle: nothing
  * was under way before. */

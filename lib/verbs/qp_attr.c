@@ -164,11 +164,15 @@ static void send_delayed_ack(struct vb_qp *qp, const struct rxe_qp_attr *attr, u
 	progress_transmit(&qp->dev->progress, clock_now_ns());
 }
 
-/* A queue pair that was used before has the number of its last connection, and often its PSNs. What
- * arrived before RTR is dropped, as by an adapter: it must not wait in the socket until then. */
-static void drop_last_connection(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask)
+/* A packet that has arrived finds the state before the change, as in an adapter, and does not wait
+ * in the socket until after it. ERR would flush a request whose ACK has arrived. In RTR a queue
+ * pair that was used before, which keeps its number and often its PSNs, would take a packet of its
+ * last connection for one of the new one. */
+static void receive_arrived(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask)
 {
-	if (qp->was_reset && (mask & RXE_QP_STATE) && attr->qp_state == RXE_QPS_RTR)
+	if (!(mask & RXE_QP_STATE))
+		return;
+	if (attr->qp_state == RXE_QPS_ERR || (attr->qp_state == RXE_QPS_RTR && qp->was_reset))
 		progress_run_dry(&qp->dev->progress);
 }
 
@@ -197,8 +201,8 @@ static int modify(struct vb_qp *qp, const struct rxe_qp_attr *in, uint32_t mask)
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
 	device_link_follow_gids(&qp->dev->progress);
+	receive_arrived(qp, in, mask);
 	send_delayed_ack(qp, in, mask);
-	drop_last_connection(qp, in, mask);
 	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, in, mask, clock_now_ns());
 	if (result == MODIFY_OK) {
 		if (qp->qp.state == RXE_QPS_RESET) {

@@ -6,6 +6,10 @@
 
 #include "fixture.h"
 
+/* A connection that ends in ERR and begins again. */
+#define LIVES	 100
+#define MESSAGES 16
+
 static const uint32_t sizes[] = { 0,	1,    7,    255,   256,	    257,    4095,
 				  4096, 4097, 8192, 65536, 1048576, 1048577 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
@@ -371,6 +375,61 @@ START_TEST(a_connection_gets_nothing_of_the_last_one)
 }
 END_TEST
 
+/* Takes messages in each life of the connection. Its byte says that the ACK of the last one is with
+ * the kernel: a delayed ACK leaves before ERR. */
+static void acknowledge_and_reconnect(int sock)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct end_address peer;
+	struct end end;
+
+	end_open(&end, NULL, NULL);
+	peer = swap_addresses(sock, &end);
+	for (int life = 0; life < LIVES; life++) {
+		end_connect(&end, &peer);
+		for (uint32_t i = 0; i < MESSAGES; i++)
+			end_recv(&end, i, 0, 100);
+		meet(sock);
+		for (uint32_t i = 0; i < MESSAGES; i++)
+			end_wait_for(&end, i, IBV_WC_SUCCESS);
+		ck_assert_int_eq(ibv_modify_qp(end.qp, &attr, IBV_QP_STATE), 0);
+		meet(sock);
+		start_over(&end);
+	}
+	end_close(&end);
+}
+
+/* The peer has acknowledged a request before the program moves the queue pair to ERR: the request
+ * has succeeded. The program polls for the messages before it, which keeps other threads from the
+ * socket. */
+START_TEST(acknowledged_before_error)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct end_address peer;
+	struct end a;
+	pid_t pid;
+	int sock = beside(acknowledge_and_reconnect, &pid);
+
+	end_open(&a, NULL, NULL);
+	peer = swap_addresses(sock, &a);
+	for (int life = 0; life < LIVES; life++) {
+		end_connect(&a, &peer);
+		meet(sock);
+		for (uint32_t i = 0; i < MESSAGES; i++) {
+			end_post(&a, IBV_WR_SEND, i, 0, 100);
+			if (i + 1 < MESSAGES)
+				end_wait_for(&a, i, IBV_WC_SUCCESS);
+		}
+		meet(sock);
+		ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE), 0);
+		end_wait_for(&a, MESSAGES - 1, IBV_WC_SUCCESS);
+		start_over(&a);
+	}
+	end_close(&a);
+	join(pid, sock);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, sends_of_every_size);
@@ -386,6 +445,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, nobody_there);
 	tcase_add_test(tests, two_processes);
 	tcase_add_test(tests, a_connection_gets_nothing_of_the_last_one);
+	tcase_add_test(tests, acknowledged_before_error);
 }
 
 int main(void)
