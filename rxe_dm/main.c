@@ -30,6 +30,9 @@ const struct command command_table[] = {
 	{ "fault", "[OPTIONS] add RULE | list | clear [NUMBER]",
 	  "make a device misbehave, by rules: packets, completions, verbs, the port", command_fault,
 	  COMMAND_MAY_START, fault_help, fault_words },
+	{ "lab", "up FILE | exec NODE PROGRAM | show | link | capture | down",
+	  "make several hosts with devices on this machine, from a file", command_lab,
+	  COMMAND_FINDS, NULL, NULL },
 	{ "rdma", "[OPTIONS] OBJECT [show] [DEV]", "show devices as iproute2's rdma(8) does",
 	  command_rdma, COMMAND_FINDS, NULL, NULL },
 };

@@ -15,6 +15,7 @@
 struct show {
 	bool json, watch;
 	bool features, limits;
+	bool lab;
 	bool packets; /* of failed queue pairs only */
 	uint32_t qpn; /* ... of this one; 0: of all */
 };
@@ -192,6 +193,15 @@ static int list_features(const struct show *show)
 	return rc || fflush(stdout) ? 1 : 0;
 }
 
+/* Becomes 'rxe_dm lab show'. */
+static int show_lab(const struct show *show)
+{
+	char lab[] = "lab", word[] = "show", json[] = "--json";
+	char *argv[] = { lab, word, show->json ? json : NULL, NULL };
+
+	return command_lab(show->json ? 3 : 2, argv);
+}
+
 int command_show(int argc, char **argv)
 {
 	struct show what = { 0 };
@@ -210,6 +220,9 @@ int command_show(int argc, char **argv)
 		  .argument = "[QPN]",
 		  .help = "the last packets of queue pairs that failed, and why",
 		  .given = &what.packets },
+		{ .name = "lab",
+		  .help = "the hosts of a lab (rxe_dm lab) and their devices",
+		  .given = &what.lab },
 		{ 0 },
 	};
 	struct command_options options;
@@ -228,6 +241,8 @@ int command_show(int argc, char **argv)
 		return 2;
 	if (what.features)
 		return list_features(&what);
+	if (what.lab)
+		return show_lab(&what);
 	rc = elsewhere_connect(&client, options.settings.instance, "show", false);
 	if (rc == -ECONNREFUSED)
 		return none_running(options.settings.instance, what.json);

@@ -37,6 +37,8 @@ TYPED = [
     (["fault", "add", "drop", "opc"], ["=", "opcode="]),
     (["fault", "add", ""], ["drop", "completion", "cm_reject", "nth="]),
     (["rdma", "stat"], ["=", "statistic"]),
+    (["lab", "d"], ["=", "down"]),
+    (["lab", "up", "/proc/self/comm"], ["=", "/proc/self/comm"]),
     (["run", "--view", "pre"], ["=", "preload"]),
     (["run", "--rsockets", "--", "/bin/bas"], ["/bin/bash"]),
     (["run", "bas"], ["bash"]),
@@ -67,7 +69,7 @@ def main():
     for command in commands:
         options = re.findall(r"^  (--[\w-]+)", said(command, "--help"), re.MULTILINE)
         absent = set(options) - completed(command, "--")
-        if absent or not (options or command == "rdma"):
+        if absent or not (options or command in ("rdma", "lab")):
             complaints.append(f"{command}: of {options} not completed: {absent}")
     settings = set(re.findall(r"^  (--[\w-]+)", said("start", "--help"), re.MULTILINE)) - {"--foreground"}
     for command in ("run", "capture", "fault"):
