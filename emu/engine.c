@@ -36,6 +36,19 @@ void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg
 	};
 }
 
+void rxe_engine_set_ack_delay(struct rxe_engine *engine, uint32_t ns)
+{
+	const uint32_t present_ns = engine->cfg.ack_delay_ns;
+
+	assert(ns > 0);
+	if (!present_ns || (ns <= 2 * (uint64_t)present_ns && present_ns <= 2 * (uint64_t)ns))
+		return;
+	engine->cfg.ack_delay_ns = ns;
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
+		if (engine->qp[i] && engine->qp[i]->type == RXE_QPT_RC)
+			engine->qp[i]->rc.reply.ack_delay_ns = ns;
+}
+
 /* An XRC target completes in the CQ of the SRQ that the current request names. */
 static bool has_overrun_cq(const struct rxe_qp *qp)
 {

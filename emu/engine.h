@@ -159,6 +159,10 @@ struct rxe_engine {
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);
 
+/* Changes the longest delay of ACKs, where the engine delays them. Half and twice the present delay
+ * are no change. */
+void rxe_engine_set_ack_delay(struct rxe_engine *engine, uint32_t ns);
+
 void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,
 		      uint64_t now_ns);
 /* A frame from the interface, for raw queue pairs; with raw_is_bare only. lacks_checksum: that of

@@ -175,9 +175,13 @@ static const struct rxe_host_ops host_ops = {
 /* A delayed ACK follows the next request. The peer's engine gets the ACK first where both arrive in
  * one train. As single packets the request may be received alone: the peer's program would see an
  * answer before the completion of what it answers. */
-static uint32_t ack_delay_ns(const struct ctl_device *device)
+static uint32_t ack_delay_ns(struct progress *progress)
 {
-	return device->link != CTL_LINK_ETHERNET && device->trains ? SCHEDULE_ACK_HOLD_NS : 0;
+	const struct ctl_device *device = progress->info;
+
+	if (device->link == CTL_LINK_ETHERNET || !device->trains)
+		return 0;
+	return schedule_ack_hold_ns(&progress->schedule);
 }
 
 /* The kernel reports twice what was asked for. */
@@ -236,7 +240,7 @@ void host_init_engine(struct progress *progress)
 		.offer = offer_of(&progress->info->profile),
 		.max_frame = progress->info->max_mtu + RAW_ETH_LEN + RAW_VLAN_LEN,
 		.raw_is_bare = progress->info->link == CTL_LINK_ETHERNET,
-		.ack_delay_ns = ack_delay_ns(progress->info),
+		.ack_delay_ns = ack_delay_ns(progress),
 		.local_window = local_window(progress->info),
 		.probe_ns = PROBE_NS,
 		.qpn_last = atomic_load(&shared->slot[progress->attachment->slot].qpn_roll),

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "lib/progress/measure.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
 #include "net/link/clock.h"
@@ -43,6 +44,8 @@ static void carry_out(struct progress *progress, struct schedule_decision decisi
 	switch (decision.action) {
 	case SCHEDULE_NOTHING: return;
 	case SCHEDULE_YIELD:
+		if (decision.measures)
+			now_ns = measure_call(&progress->schedule);
 		sched_yield();
 		schedule_yield_returned(&progress->schedule, now_ns, clock_now_ns());
 		return;
@@ -119,6 +122,11 @@ void progress_poll(struct progress *progress)
 
 	if (due_ns)
 		progress_back_off(progress, due_ns);
+}
+
+uint64_t progress_event_spin_ns(struct progress *progress)
+{
+	return schedule_event_spin_ns(&progress->schedule);
 }
 
 void progress_program_will_sleep(struct progress *progress)

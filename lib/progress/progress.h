@@ -184,10 +184,12 @@ bool progress_wait_begins(struct progress *progress);
  * due. */
 uint64_t progress_poll_once(struct progress *progress);
 /* The completion queue is still empty: may yield, or sleep until a packet comes or the engine is
- * due, 250 us at most. */
+ * due, 1 ms at most. */
 void progress_back_off(struct progress *progress, uint64_t due_ns);
 /* Both, for a thread that waits for something else than a completion. */
 void progress_poll(struct progress *progress);
+/* How long a thread that waits for an event polls before it sleeps. */
+uint64_t progress_event_spin_ns(struct progress *progress);
 /* The calling thread is about to sleep in the kernel: the background thread takes over. */
 void progress_program_will_sleep(struct progress *progress);
 /* The program got a completion. */

@@ -7,39 +7,53 @@
 
 #include "emu/min.h"
 
+/* Times in units of call_cost.h. */
+
 /* Limits of a poller's yield. A yield that returns sooner shows that no other thread wanted the
  * processor: the next yield comes after a while, which doubles each time. A yield that lasts longer
  * shows that others had their time slices. */
-#define YIELD_QUIET_NS	   2000u
-#define QUIET_MIN_NS	   3000u
-#define QUIET_MAX_NS	   48000u
-#define YIELD_EXPENSIVE_NS 300000u
-#define OVERSUBSCRIBED_NS  20000000u
+#define YIELD_USED	6u
+#define QUIET_MIN	10u
+#define QUIET_MAX	160u
+#define YIELD_EXPENSIVE 1000u
 /* A sleep may last longer than it must: another thread found the packet, or the program has other
  * things to do. */
-#define SLEEP_MIN_NS 50000u
-#define SLEEP_MAX_NS 250000u
+#define SLEEP_MIN 160u
+#define SLEEP_MAX 800u
 
-/* The background thread serves on for LINGER_NS after the last packet. */
-#define LINGER_NS 50000u
-/* A poller is near for this long after a poll. A program that has neither polled nor posted for the
- * longer time does something else. */
-#define POLLER_NEAR_NS	   20000u
-#define POLLED_LONG_AGO_NS 5000000u
+/* The background thread serves on for LINGER after the last packet. */
+#define LINGER 64u
+/* A poller is near for this long after a poll. */
+#define POLLER_NEAR	   64u
 #define STEP_BACK_ARRIVALS 8u
-#define STEP_BACK_MIN_NS   50000u
-#define STEP_BACK_MAX_NS   800000u
-/* A poller that has a processor polls within this time. */
-#define WATCH_NS 30000u
+#define GIVE_WAY	   64u
+#define STEP_BACK_MIN	   160u
+#define STEP_BACK_MAX	   2560u
 /* A yield that lasts longer shows that a program spins: an interrupt takes no longer. */
-#define YIELD_WANTED_NS 10000u
+#define YIELD_WANTED 32u
+#define ACK_HOLD     64u
+/* With sleeps at both ends a round trip takes this much more. */
+#define EVENT_SPIN 160u
 /* When no thread polls, ACKs are held no longer than this. */
-#define TICK_NS		     1000000u
+#define TICK   3200u
+#define RESEND 320u
+
+/* Properties of kernels and protocols, which a slow processor does not change. No time slice is
+ * shorter than SLICE_NS. An expensive yield keeps pollers asleep for several slices. A program that
+ * has neither polled nor posted for POLLED_LONG_AGO_NS does something else. The shortest local ACK
+ * timeout in use is of some milliseconds. */
+#define SLICE_NS	     700000u
+#define OVERSUBSCRIBED_NS    20000000u
+#define POLLED_LONG_AGO_NS   5000000u
 #define ACK_HELD_RECENTLY_NS 5000000u
-#define RESEND_NS	     100000u
+#define SLEEP_LIMIT_NS	     1000000u
+#define EVENT_SPIN_LIMIT_NS  2000000u
+#define STEP_BACK_LIMIT_NS   2000000u
+#define TICK_LIMIT_NS	     2500000u
 
 /* A step back never delays a held ACK beyond the tick. */
-static_assert(STEP_BACK_MAX_NS < TICK_NS, "a step back ends before the next tick");
+static_assert(STEP_BACK_MAX < TICK && STEP_BACK_LIMIT_NS < TICK_LIMIT_NS,
+	      "a step back ends before the next tick");
 
 static uint64_t get(_Atomic uint64_t *value)
 {
@@ -49,6 +63,42 @@ static uint64_t get(_Atomic uint64_t *value)
 static void set(_Atomic uint64_t *value, uint64_t to)
 {
 	atomic_store_explicit(value, to, memory_order_relaxed);
+}
+
+static uint64_t units(const struct schedule *s, uint32_t n)
+{
+	return n * call_cost_ns(&s->cost);
+}
+
+static uint64_t units_up_to(const struct schedule *s, uint32_t n, uint64_t limit_ns)
+{
+	return min_u64(units(s, n), limit_ns);
+}
+
+/* A processor slower than that of TICK_LIMIT_NS is more often late than it gains. */
+static uint64_t tick_ns(const struct schedule *s)
+{
+	return units_up_to(s, TICK, TICK_LIMIT_NS);
+}
+
+static uint64_t sleep_min_ns(const struct schedule *s)
+{
+	return units_up_to(s, SLEEP_MIN, SLEEP_LIMIT_NS);
+}
+
+static uint64_t step_back_min_ns(const struct schedule *s)
+{
+	return units_up_to(s, STEP_BACK_MIN, STEP_BACK_LIMIT_NS);
+}
+
+uint32_t schedule_ack_hold_ns(struct schedule *s)
+{
+	return (uint32_t)units_up_to(s, ACK_HOLD, TICK_LIMIT_NS / 2);
+}
+
+uint64_t schedule_event_spin_ns(struct schedule *s)
+{
+	return units_up_to(s, EVENT_SPIN, EVENT_SPIN_LIMIT_NS);
 }
 
 static struct schedule_decision decide(enum schedule_action action)
@@ -64,20 +114,20 @@ static struct schedule_decision decide_until(enum schedule_action action, uint64
 void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void *arg)
 {
 	assert(is_engine_held);
-	set(&s->sleep_ns, SLEEP_MIN_NS);
+	set(&s->sleep_ns, 0);
 	atomic_store(&s->background_due_ns, UINT64_MAX);
 	atomic_store(&s->listening, false);
 	atomic_store(&s->stepping_back, false);
 	atomic_store(&s->stopping, false);
 	s->state = SCHEDULE_IDLE;
-	s->step_back_ns = STEP_BACK_MIN_NS;
+	s->step_back_ns = step_back_min_ns(s);
 	s->is_engine_held = is_engine_held;
 	s->arg = arg;
 }
 
 void schedule_forked(struct schedule *s)
 {
-	*s = (struct schedule){ .sleep_ns = SLEEP_MIN_NS };
+	*s = (struct schedule){ 0 };
 }
 
 void schedule_stop(struct schedule *s)
@@ -105,22 +155,33 @@ uint64_t schedule_active_at_ns(struct schedule *s)
 	return get(&s->active_at_ns);
 }
 
+static struct schedule_decision decide_yield(struct schedule *s)
+{
+	return (struct schedule_decision){ .action = SCHEDULE_YIELD,
+					   .measures = call_cost_is_due(&s->cost) };
+}
+
 static bool is_oversubscribed(struct schedule *s, uint64_t now_ns)
 {
 	return now_ns < get(&s->oversubscribed_until_ns);
 }
 
-static bool is_quiet(struct schedule *s, uint64_t now_ns, uint64_t longest_ns)
+static bool is_quiet(struct schedule *s, uint64_t now_ns, uint32_t longest)
 {
-	return now_ns < get(&s->quiet_at_ns) + min_u64(get(&s->quiet_ns), longest_ns);
+	return now_ns < get(&s->quiet_at_ns) + min_u64(get(&s->quiet_ns), units(s, longest));
 }
 
 /* The peer may wait for this processor. */
 struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_t now_ns)
 {
-	return decide(is_oversubscribed(s, now_ns) || is_quiet(s, now_ns, QUIET_MIN_NS)
-			      ? SCHEDULE_NOTHING
-			      : SCHEDULE_YIELD);
+	if (is_oversubscribed(s, now_ns) || is_quiet(s, now_ns, QUIET_MIN))
+		return decide(SCHEDULE_NOTHING);
+	return decide_yield(s);
+}
+
+void schedule_call_measured(struct schedule *s, uint64_t took_ns)
+{
+	call_cost_measured(&s->cost, took_ns);
 }
 
 void schedule_yield_returned(struct schedule *s, uint64_t asked_ns, uint64_t now_ns)
@@ -129,25 +190,33 @@ void schedule_yield_returned(struct schedule *s, uint64_t asked_ns, uint64_t now
 	const uint64_t quiet_ns = get(&s->quiet_ns);
 
 	assert(now_ns >= asked_ns);
-	if (took_ns < YIELD_QUIET_NS) {
-		set(&s->quiet_ns, quiet_ns ? min_u64(2 * quiet_ns, QUIET_MAX_NS) : QUIET_MIN_NS);
+	if (took_ns < units(s, YIELD_USED)) {
+		set(&s->quiet_ns,
+		    quiet_ns ? min_u64(2 * quiet_ns, units(s, QUIET_MAX)) : units(s, QUIET_MIN));
 		set(&s->quiet_at_ns, now_ns);
 		return;
 	}
 	set(&s->quiet_ns, 0);
-	if (took_ns > YIELD_EXPENSIVE_NS) {
-		set(&s->sleep_ns, SLEEP_MIN_NS);
+	if (took_ns > units_up_to(s, YIELD_EXPENSIVE, SLICE_NS)) {
+		set(&s->sleep_ns, sleep_min_ns(s));
 		set(&s->oversubscribed_until_ns, now_ns + OVERSUBSCRIBED_NS);
 	}
 }
 
-struct schedule_decision schedule_packet_arrived(struct schedule *s)
+/* Returns whether pollers have found enough. */
+static bool count_arrival(struct schedule *s)
 {
 	const uint32_t found = atomic_load_explicit(&s->poller_arrivals, memory_order_relaxed);
 
-	if (found < STEP_BACK_ARRIVALS)
-		atomic_store_explicit(&s->poller_arrivals, found + 1, memory_order_relaxed);
-	else if (atomic_exchange(&s->listening, false))
+	if (found == STEP_BACK_ARRIVALS)
+		return true;
+	atomic_store_explicit(&s->poller_arrivals, found + 1, memory_order_relaxed);
+	return false;
+}
+
+struct schedule_decision schedule_packet_arrived(struct schedule *s)
+{
+	if (count_arrival(s) && atomic_exchange(&s->listening, false))
 		return decide(SCHEDULE_WAKE_BACKGROUND);
 	return decide(SCHEDULE_NOTHING);
 }
@@ -156,10 +225,9 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 {
 	const uint64_t longest_ns = get(&s->sleep_ns);
 
-	assert(longest_ns <= SLEEP_MAX_NS);
+	assert(longest_ns <= SLEEP_LIMIT_NS);
 	if (!is_oversubscribed(s, now_ns))
-		return decide(is_quiet(s, now_ns, QUIET_MAX_NS) ? SCHEDULE_NOTHING
-								: SCHEDULE_YIELD);
+		return is_quiet(s, now_ns, QUIET_MAX) ? decide(SCHEDULE_NOTHING) : decide_yield(s);
 	if (due_ns <= now_ns)
 		return decide(SCHEDULE_NOTHING);
 	atomic_fetch_add(&s->sleepers, 1);
@@ -177,7 +245,9 @@ void schedule_sleep_returned(struct schedule *s, const struct schedule_decision 
 
 	assert(slept->action == SCHEDULE_SLEEP);
 	assert(sleepers > 0);
-	set(&s->sleep_ns, timed_out ? min_u64(2 * slept->longest_ns, SLEEP_MAX_NS) : SLEEP_MIN_NS);
+	set(&s->sleep_ns,
+	    timed_out ? min_u64(2 * slept->longest_ns, units_up_to(s, SLEEP_MAX, SLEEP_LIMIT_NS))
+		      : sleep_min_ns(s));
 }
 
 bool schedule_expects_more(struct schedule *s)
@@ -212,10 +282,11 @@ void schedule_cq_disarmed(struct schedule *s)
 	assert(armed > 0);
 }
 
-static bool is_delayed_ack(const struct schedule_timers *timers, uint64_t now_ns)
+static bool is_delayed_ack(struct schedule *s, const struct schedule_timers *timers,
+			   uint64_t now_ns)
 {
-	return timers->engine_ns <= now_ns + SCHEDULE_ACK_HOLD_NS &&
-	       timers->link_ns >= now_ns + TICK_NS;
+	return timers->engine_ns <= now_ns + schedule_ack_hold_ns(s) &&
+	       timers->link_ns >= now_ns + tick_ns(s);
 }
 
 struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t now_ns,
@@ -224,12 +295,12 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 {
 	uint64_t deadline_ns = min_u64(timers->engine_ns, timers->link_ns);
 
-	if (is_delayed_ack(timers, now_ns)) {
+	if (is_delayed_ack(s, timers, now_ns)) {
 		set(&s->ack_held_at_ns, now_ns);
-		deadline_ns = now_ns + TICK_NS;
+		deadline_ns = now_ns + tick_ns(s);
 	}
 	if (timers->unsent)
-		deadline_ns = min_u64(deadline_ns, now_ns + RESEND_NS);
+		deadline_ns = min_u64(deadline_ns, now_ns + units_up_to(s, RESEND, TICK_LIMIT_NS));
 	if (expecting != schedule_expects_more(s))
 		atomic_store_explicit(&s->expecting, expecting, memory_order_relaxed);
 	if (deadline_ns >= get(&s->background_due_ns))
@@ -251,8 +322,8 @@ static bool poller_is_near(struct schedule *s, uint64_t now_ns)
 
 	if (!polled_at_ns || polled_long_ago(polled_at_ns, now_ns))
 		return false;
-	/* A long message keeps a poller inside the engine for longer than POLLER_NEAR_NS. */
-	return polled_at_ns + POLLER_NEAR_NS > now_ns || atomic_load(&s->sleepers) ||
+	/* A long message keeps a poller inside the engine for longer than POLLER_NEAR. */
+	return polled_at_ns + units(s, POLLER_NEAR) > now_ns || atomic_load(&s->sleepers) ||
 	       s->is_engine_held(s->arg);
 }
 
@@ -270,25 +341,31 @@ static bool may_step_back(struct schedule *s, uint64_t now_ns)
 	return false;
 }
 
-static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns)
+static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, uint64_t length_ns)
 {
-	const uint64_t length_ns = atomic_load(&s->armed_cqs) ? STEP_BACK_MIN_NS : s->step_back_ns;
 	uint64_t until_ns = now_ns + length_ns;
 
-	assert(length_ns >= STEP_BACK_MIN_NS && length_ns <= STEP_BACK_MAX_NS);
+	assert(length_ns > 0 && length_ns <= STEP_BACK_LIMIT_NS);
 	assert(atomic_load(&s->stepping_back));
 	/* Not beyond the timer that woke the thread, or it would wake the thread again. */
 	if (s->due_ns > now_ns)
 		until_ns = min_u64(until_ns, s->due_ns);
 	s->state = SCHEDULE_STEPPING_BACK;
+	s->polled_before_ns = get(&s->last_poll_ns);
 	atomic_store(&s->background_due_ns, until_ns);
 	return decide_until(SCHEDULE_STEP_BACK, until_ns);
+}
+
+static struct schedule_decision leave_to_pollers(struct schedule *s, uint64_t now_ns)
+{
+	return step_back(s, now_ns,
+			 atomic_load(&s->armed_cqs) ? step_back_min_ns(s) : s->step_back_ns);
 }
 
 static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)
 {
 	if (may_step_back(s, now_ns))
-		return step_back(s, now_ns);
+		return leave_to_pollers(s, now_ns);
 	assert(!atomic_load(&s->stepping_back));
 	s->state = SCHEDULE_LISTENING;
 	atomic_store(&s->listening, true);
@@ -299,70 +376,41 @@ static struct schedule_decision serve(struct schedule *s, uint64_t now_ns)
 {
 	assert(!atomic_load(&s->stepping_back));
 	s->state = SCHEDULE_SERVING;
-	s->serve_until_ns = now_ns + LINGER_NS;
+	s->serve_until_ns = now_ns + units(s, LINGER);
 	return decide(SCHEDULE_RUN_ENGINE);
-}
-
-/* A program that polled recently may have lost its processor, most likely to this thread, which
- * yields to see. */
-static void begin_watch(struct schedule *s, uint64_t now_ns)
-{
-	const uint64_t polled_at_ns = get(&s->polled_at_ns);
-
-	s->state = SCHEDULE_WATCHING;
-	s->watched_poll_ns = get(&s->last_poll_ns);
-	s->watch_until_ns = now_ns;
-	if (!polled_at_ns || !polled_long_ago(polled_at_ns, now_ns))
-		s->watch_until_ns += WATCH_NS;
 }
 
 static struct schedule_decision poller_seen(struct schedule *s, uint64_t now_ns)
 {
 	if (atomic_load(&s->stepping_back)) {
-		if (s->step_back_ns < STEP_BACK_MAX_NS)
-			s->step_back_ns *= 2;
+		s->step_back_ns = min_u64(2 * s->step_back_ns,
+					  units_up_to(s, STEP_BACK_MAX, STEP_BACK_LIMIT_NS));
 		atomic_store(&s->stepping_back, false);
 	}
 	return become_idle(s, now_ns);
 }
 
-/* After LISTENING only a poll that came since counts: while the packet waits, the thread would find
- * it on the link again at once. */
-static bool has_polled(struct schedule *s, uint64_t now_ns)
-{
-	return get(&s->last_poll_ns) != s->watched_poll_ns ||
-	       (atomic_load(&s->stepping_back) && poller_is_near(s, now_ns));
-}
-
-static struct schedule_decision watch(struct schedule *s, uint64_t now_ns)
-{
-	if (now_ns < s->watch_until_ns) {
-		if (has_polled(s, now_ns))
-			return poller_seen(s, now_ns);
-		return decide(SCHEDULE_YIELD);
-	}
-	if (!atomic_load(&s->stepping_back))
-		return serve(s, now_ns);
-	s->state = SCHEDULE_LOOKING;
-	return decide(SCHEDULE_LOOK_AT_LINK);
-}
-
-/* The program found the last arrival and expects more: it polls, or is about to. A program that
- * found all that it expected may spin on its own memory. */
-static bool is_polling(struct schedule *s)
+/* The program found the last arrival and expects more: it polls, or is about to because it has just
+ * posted. A program that found all that it expected may spin on its own memory. */
+static bool is_about_to_poll(struct schedule *s, uint64_t now_ns)
 {
 	return atomic_load_explicit(&s->poller_arrivals, memory_order_relaxed) &&
-	       (get(&s->polled_at_ns) || schedule_expects_more(s));
+	       (poller_is_near(s, now_ns) ||
+		(schedule_expects_more(s) &&
+		 get(&s->active_at_ns) + units(s, POLLER_NEAR) > now_ns));
 }
 
+/* A poller that is near gets the processor, if this thread has it, and the packet. */
 static struct schedule_decision woken(struct schedule *s, uint64_t now_ns)
 {
+	if (s->packet_waits && poller_is_near(s, now_ns))
+		count_arrival(s);
 	if (may_step_back(s, now_ns))
-		return step_back(s, now_ns);
-	if (!is_polling(s))
+		return leave_to_pollers(s, now_ns);
+	if (!s->packet_waits || !is_about_to_poll(s, now_ns))
 		return serve(s, now_ns);
-	begin_watch(s, now_ns);
-	return watch(s, now_ns);
+	atomic_store(&s->stepping_back, true);
+	return step_back(s, now_ns, units_up_to(s, GIVE_WAY, STEP_BACK_LIMIT_NS));
 }
 
 struct schedule_decision schedule_background_next(struct schedule *s, uint64_t now_ns)
@@ -371,10 +419,10 @@ struct schedule_decision schedule_background_next(struct schedule *s, uint64_t n
 		return decide(SCHEDULE_EXIT);
 	switch (s->state) {
 	case SCHEDULE_WOKEN: return woken(s, now_ns);
-	case SCHEDULE_WATCHING: return watch(s, now_ns);
+	case SCHEDULE_POLLER_SEEN: return poller_seen(s, now_ns);
 	case SCHEDULE_LOOKING: return decide(SCHEDULE_LOOK_AT_LINK);
 	case SCHEDULE_SERVING: return decide(SCHEDULE_RUN_ENGINE);
-	case SCHEDULE_SERVED_NOTHING: return decide(SCHEDULE_YIELD);
+	case SCHEDULE_SERVED_NOTHING: return decide_yield(s);
 	case SCHEDULE_IDLE:
 	case SCHEDULE_LISTENING:
 	case SCHEDULE_STEPPING_BACK: return become_idle(s, now_ns);
@@ -389,18 +437,19 @@ uint64_t schedule_link_wait_began(struct schedule *s, uint64_t now_ns,
 
 	assert(s->state == SCHEDULE_LISTENING);
 	if (timers->unsent)
-		until_ns = min_u64(until_ns, now_ns + RESEND_NS);
+		until_ns = min_u64(until_ns, now_ns + units_up_to(s, RESEND, TICK_LIMIT_NS));
 	if (atomic_load(&s->ack_held_at_ns) + ACK_HELD_RECENTLY_NS > now_ns)
-		until_ns = min_u64(until_ns, now_ns + TICK_NS);
+		until_ns = min_u64(until_ns, now_ns + tick_ns(s));
 	atomic_store(&s->background_due_ns, until_ns);
 	return until_ns;
 }
 
-void schedule_link_wait_returned(struct schedule *s)
+void schedule_link_wait_returned(struct schedule *s, bool packet_waits)
 {
 	assert(s->state == SCHEDULE_LISTENING);
 	atomic_store(&s->listening, false);
 	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
+	s->packet_waits = packet_waits;
 	s->state = SCHEDULE_WOKEN;
 }
 
@@ -411,8 +460,10 @@ void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, bool was_w
 	if (was_woken) {
 		atomic_store(&s->stepping_back, false);
 		s->state = SCHEDULE_IDLE;
+	} else if (get(&s->last_poll_ns) != s->polled_before_ns || poller_is_near(s, now_ns)) {
+		s->state = SCHEDULE_POLLER_SEEN;
 	} else {
-		begin_watch(s, now_ns);
+		s->state = SCHEDULE_LOOKING;
 	}
 }
 
@@ -421,7 +472,7 @@ void schedule_link_looked_at(struct schedule *s, bool packet_waits)
 	assert(s->state == SCHEDULE_LOOKING && atomic_load(&s->stepping_back));
 	if (packet_waits) {
 		atomic_store(&s->poller_arrivals, 0);
-		s->step_back_ns = STEP_BACK_MIN_NS;
+		s->step_back_ns = step_back_min_ns(s);
 	}
 	atomic_store(&s->stepping_back, false);
 	s->state = SCHEDULE_IDLE;
@@ -439,8 +490,10 @@ void schedule_engine_ran(struct schedule *s, uint64_t now_ns, int cpu, bool arri
 	assert(s->state == SCHEDULE_SERVING);
 	s->ran_at_ns = now_ns;
 	if (arrived) {
-		atomic_store(&s->poller_arrivals, 0);
-		s->serve_until_ns = now_ns + LINGER_NS;
+		/* A poller that is near would have found the packet. */
+		if (!poller_is_near(s, now_ns))
+			atomic_store(&s->poller_arrivals, 0);
+		s->serve_until_ns = now_ns + units(s, LINGER);
 	} else if (poller_is_near(s, now_ns) || is_in_the_way(s, now_ns, cpu)) {
 		s->state = SCHEDULE_IDLE;
 	} else {
@@ -450,12 +503,10 @@ void schedule_engine_ran(struct schedule *s, uint64_t now_ns, int cpu, bool arri
 
 void schedule_background_yielded(struct schedule *s, uint64_t took_ns)
 {
-	assert(s->state == SCHEDULE_SERVED_NOTHING || s->state == SCHEDULE_WATCHING);
-	if (s->state == SCHEDULE_WATCHING)
-		return;
+	assert(s->state == SCHEDULE_SERVED_NOTHING);
 	/* Where another thread wants the processor, each further yield delays that thread, and puts
 	 * this one in debt: it waits for a processor when the next packet comes. */
-	if (took_ns > YIELD_WANTED_NS || s->ran_at_ns >= s->serve_until_ns)
+	if (took_ns > units(s, YIELD_WANTED) || s->ran_at_ns >= s->serve_until_ns)
 		s->state = SCHEDULE_IDLE;
 	else
 		s->state = SCHEDULE_SERVING;

@@ -15,16 +15,24 @@
  * processor from the thread that could make it progress. The two conflict: a poller may need to
  * give its processor to the very peer that it waits for.
  *
+ * Unit. What each decision trades differs by a factor of 100 between machines, and so little in
+ * system calls that do nothing that one of those, with a reading of the clock, is the unit of all
+ * times below (call_cost.h). It is 0.3 us on a fast machine. An empty poll takes 0.3 to 3 units, a
+ * yield that no other thread uses 1.3, a switch of threads 4, a message 10, waking a thread that
+ * sleeps 15 to 50. Times in microseconds are limits that kernels and protocols set: time slices,
+ * ACK timeouts.
+ *
  * A poll that finds nothing:
  *
- *   last yield took    the machine is           decision
- *   below 2 us         quiet                    NOTHING for 3 us, doubled up to 48 us while it
- *                                               stays quiet; then YIELD
- *   2 us to 300 us     shared                   YIELD
- *   above 300 us       oversubscribed, 20 ms    SLEEP on the link: 50 us, doubled up to 250 us
- *                                               while no packet comes
+ *   last yield took       the machine is           decision
+ *   below 6 units         quiet                    NOTHING for 10 units, doubled up to 160 while
+ *                                                  it stays quiet; then YIELD
+ *   6 to 1000 units       shared                   YIELD
+ *   more, or above        oversubscribed, 20 ms    SLEEP on the link: 160 units, doubled up to 800
+ *   700 us (a slice)                               while no packet comes, 1 ms at most
  *
- * More threads spin than there are processors where a yield is expensive: it returns after the time
+ * A yield that is used takes two switches and what the other thread does: 8 units at least. More
+ * threads spin than there are processors where a yield is expensive: it returns after the time
  * slices of all others. Without yields the kernel takes the processor away for as long. A thread
  * that sleeps on the link is run soon after its packet comes.
  *
@@ -34,31 +42,34 @@
  *   IDLE             a poller suffices                         STEPPING_BACK
  *                    else                                      LISTENING
  *   LISTENING        woken; a poller suffices                  STEPPING_BACK
- *   (on the link)    woken; a poller found the last arrival
- *                    and expects more                          WATCHING
+ *   (on the link)    woken by a packet; a poller is near, or
+ *                    found the last arrival and has posted     STEPPING_BACK for 64 units
  *                    woken; else                               SERVING
  *   STEPPING_BACK    an event other than a packet              IDLE
- *   (not the link)   time over                                 WATCHING
- *   WATCHING         the program polled                        IDLE; the next step back is longer
- *   (30 us, yields)  (after LISTENING: since it was woken)
- *                    it did not, after LISTENING               SERVING
- *                    it did not, after STEPPING_BACK           LOOKING
+ *   (not the link)   time over; the program polled             IDLE; the next step back is longer
+ *                    time over; it did not poll                LOOKING
  *   LOOKING          a packet waits                            IDLE; 8 arrivals count from 0
  *                    none waits                                IDLE
- *   SERVING          nothing for 50 us, or a poller is near,
- *                    or the program's processor is this one,
- *                    or a yield took more than 10 us           IDLE
+ *   SERVING          nothing for 64 units, or a poller is
+ *                    near, or the program's processor is this
+ *                    one, or a yield took more than 32 units   IDLE
  *
  * A poller suffices when one is near, and pollers have found 8 arrivals or the machine is
- * oversubscribed: there the poller may wait for the processor that the background thread has.
- * A poller is near when it polled within 20 us, sleeps on the link, or holds the engine. A poller
- * that finds what arrives takes the background thread off the link (WAKE_BACKGROUND): each packet
- * would wake that thread for nothing, at the sender's cost. A program that is about to sleep in the
- * kernel brings it back.
+ * oversubscribed: there the poller may wait for the processor that the background thread has. An
+ * arrival that wakes the background thread beside a poller that is near counts as the poller's: on
+ * some kernels the poller's yields would else run the background thread, which finds each packet
+ * first. A poller is near when it polled within 64 units, sleeps on the link, or holds the engine.
+ * A poller that finds what arrives takes the background thread off the link (WAKE_BACKGROUND): each
+ * packet would wake that thread for nothing, at the sender's cost. A program that is about to sleep
+ * in the kernel brings it back.
  *
- * Timers. The background thread serves the engine's deadlines. A deadline within 20 us is a delayed
- * ACK that waits to follow a request. It does not wake the thread: a poller sends it, and while
- * ACKs are held the thread runs the engine every millisecond.
+ * The background thread gives way by a sleep: after a yield the kernel may well run it again, and
+ * again, before a poller that waits for the same processor. It serves on after a packet for as long
+ * as going to sleep and waking up would take.
+ *
+ * Timers. The background thread serves the engine's deadlines. A deadline within 64 units is a
+ * delayed ACK that waits to follow a request. It does not wake the thread: a poller sends it, and
+ * while ACKs are held the thread runs the engine every 3200 units, 2.5 ms at most.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
  * when both do. An unconditional yield beside a busy third program costs up to 2 ms. A background
@@ -66,7 +77,8 @@
  * the program's processor answers in 19 us instead of 3. Twenty pairs of pollers at once take 2 s
  * with sleeps, 25 to 40 s without. A sleep of 20 us lasts 100. Since Linux 6.18 a yield forfeits
  * virtual run time: a thread in debt waits for a tick of 4 ms, so the background thread does not
- * linger beside a thread of the program. */
+ * linger beside a thread of the program. tests/sim/machines.txt has what all of this makes of
+ * machines of other kinds. */
 #ifndef RXE_PROGRESS_SCHEDULE_H
 #define RXE_PROGRESS_SCHEDULE_H
 
@@ -74,8 +86,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long the engine holds an ACK back. */
-#define SCHEDULE_ACK_HOLD_NS 20000u
+#include "lib/progress/call_cost.h"
 
 enum schedule_action {
 	SCHEDULE_NOTHING,
@@ -100,6 +111,8 @@ struct schedule_decision {
 	uint64_t until_ns;
 	/* SCHEDULE_SLEEP: the limit of its length. */
 	uint64_t longest_ns;
+	/* SCHEDULE_YIELD: before it the thread measures a system call. */
+	bool measures;
 };
 
 /* When something is due; UINT64_MAX: nothing is. */
@@ -115,7 +128,7 @@ enum schedule_state {
 	SCHEDULE_LISTENING,
 	SCHEDULE_WOKEN,
 	SCHEDULE_STEPPING_BACK,
-	SCHEDULE_WATCHING,
+	SCHEDULE_POLLER_SEEN,
 	SCHEDULE_LOOKING,
 	SCHEDULE_SERVING,
 	SCHEDULE_SERVED_NOTHING,
@@ -124,6 +137,8 @@ enum schedule_state {
 /* Private to schedule.c. All threads read and write the atomics; no value but those of
  * stepping_back and polled_at_ns orders anything else. */
 struct schedule {
+	/* The unit. */
+	struct call_cost cost;
 	/* When a thread of the program last polled; 0 once it found something and expects nothing
 	 * more: it may do anything next, such as spin on its own memory. */
 	_Atomic uint64_t polled_at_ns;
@@ -157,8 +172,11 @@ struct schedule {
 	enum schedule_state state;
 	/* What background_due_ns was when the last wait ended. */
 	uint64_t due_ns;
+	/* A packet ended it. */
+	bool packet_waits;
 	uint64_t step_back_ns;
-	uint64_t watched_poll_ns, watch_until_ns;
+	/* The last poll before the thread stepped back. */
+	uint64_t polled_before_ns;
 	uint64_t ran_at_ns, serve_until_ns;
 
 	/* Does a thread hold the engine lock this moment? */
@@ -201,6 +219,13 @@ void schedule_yield_returned(struct schedule *s, uint64_t asked_ns, uint64_t now
 void schedule_sleep_returned(struct schedule *s, const struct schedule_decision *slept,
 			     bool timed_out);
 
+/* A system call that does nothing took this long, with a reading of the clock. */
+void schedule_call_measured(struct schedule *s, uint64_t took_ns);
+/* How long the engine shall hold an ACK back. */
+uint32_t schedule_ack_hold_ns(struct schedule *s);
+/* How long a thread that waits for an event polls before it sleeps. */
+uint64_t schedule_event_spin_ns(struct schedule *s);
+
 /* Any thread, under the engine lock. */
 
 void schedule_cq_armed(struct schedule *s);
@@ -218,7 +243,8 @@ struct schedule_decision schedule_background_next(struct schedule *s, uint64_t n
 /* WAIT_ON_LINK begins, under the engine lock. Returns when it ends at the latest. */
 uint64_t schedule_link_wait_began(struct schedule *s, uint64_t now_ns,
 				  const struct schedule_timers *timers);
-void schedule_link_wait_returned(struct schedule *s);
+/* packet_waits: the link woke the thread. */
+void schedule_link_wait_returned(struct schedule *s, bool packet_waits);
 /* STEP_BACK is over. was_woken: by an event, before its time. */
 void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, bool was_woken);
 void schedule_link_looked_at(struct schedule *s, bool packet_waits);

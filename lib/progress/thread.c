@@ -11,12 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "emu/engine.h"
 #include "lib/control/process.h"
 #include "lib/progress/eventfd.h"
+#include "lib/progress/measure.h"
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
@@ -33,9 +36,9 @@ enum source {
 	SOURCE_DOORBELL,
 };
 
-/* All processors, whatever the program is pinned to, and a short time slice: the thread wakes often
- * and runs briefly. Its priority stays the program's: a lower one would starve beside a program
- * that spins. Refusals are harmless. */
+/* All processors, whatever the program is pinned to, a short time slice and exact timers: the
+ * thread wakes often and runs briefly. Its priority stays the program's: a lower one would starve
+ * beside a program that spins. Refusals are harmless. */
 static void set_affinity_and_slice(void)
 {
 	cpu_set_t all;
@@ -43,6 +46,7 @@ static void set_affinity_and_slice(void)
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 	ctl_short_slice();
+	prctl(PR_SET_TIMERSLACK, 1ul);
 }
 
 /* The kernel, valgrind (ENOSYS) or a system call filter (any errno) refused epoll_pwait2. */
@@ -116,6 +120,7 @@ static uint64_t link_wait_length_ns(struct progress *progress)
 
 	pthread_mutex_lock(&progress->lock);
 	now_ns = clock_now_ns();
+	rxe_engine_set_ack_delay(progress->engine, schedule_ack_hold_ns(&progress->schedule));
 	timers = progress_timers(progress);
 	until_ns = schedule_link_wait_began(&progress->schedule, now_ns, &timers);
 	if (link_wait_begins(progress->link.phy))
@@ -137,7 +142,7 @@ static void wait_on_link(struct progress *progress)
 	link_wait_ended(progress->link.phy, readable);
 	arrivals_waited(progress, readable);
 	progress->has_waited = true;
-	schedule_link_wait_returned(&progress->schedule);
+	schedule_link_wait_returned(&progress->schedule, readable);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_EVENTS)
 			wait_for_events(progress, 0);
@@ -184,9 +189,9 @@ static void run_engine(struct progress *progress)
 	schedule_engine_ran(&progress->schedule, now_ns, sched_getcpu(), arrived);
 }
 
-static void yield(struct progress *progress)
+static void yield(struct progress *progress, bool measures)
 {
-	const uint64_t before_ns = clock_now_ns();
+	const uint64_t before_ns = measures ? measure_call(&progress->schedule) : clock_now_ns();
 
 	sched_yield();
 	schedule_background_yielded(&progress->schedule, clock_now_ns() - before_ns);
@@ -207,7 +212,7 @@ static void *thread_main(void *arg)
 		case SCHEDULE_STEP_BACK: step_back(progress, decision.until_ns - now_ns); break;
 		case SCHEDULE_LOOK_AT_LINK: look_at_link(progress); break;
 		case SCHEDULE_RUN_ENGINE: run_engine(progress); break;
-		case SCHEDULE_YIELD: yield(progress); break;
+		case SCHEDULE_YIELD: yield(progress, decision.measures); break;
 		case SCHEDULE_EXIT: return NULL;
 		case SCHEDULE_NOTHING:
 		case SCHEDULE_SLEEP:

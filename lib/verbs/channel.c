@@ -18,10 +18,6 @@
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
-/* Time that ibv_get_cq_event() polls before it sleeps: with sleeps at both ends a round trip takes
- * some 60 us more. The answer of a peer that slept arrives within this time. */
-#define SPIN_NS 50000u
-
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
 	struct vb_channel *channel;
@@ -95,10 +91,12 @@ static struct vb_cq *pop(struct vb_channel *channel)
 	return cq;
 }
 
+/* With sleeps at both ends a round trip takes much more. The answer of a peer that slept arrives
+ * within this time. */
 static void poll_before_sleep(struct vb_channel *channel)
 {
 	struct vb_device *dev = vb_device(channel->base.context);
-	uint64_t until_ns = clock_now_ns() + SPIN_NS;
+	uint64_t until_ns = clock_now_ns() + progress_event_spin_ns(&dev->progress);
 
 	if (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK)
 		until_ns = 0;

@@ -5,6 +5,9 @@
 
 #include "tests/sim/program.h"
 
+/* A system call that does nothing. */
+#define EMPTY_CALL_NS 260u
+
 bool program_chance(struct program *program, uint32_t in_1000)
 {
 	return in_1000 > 0 && programs_random(program->programs, 1000) < in_1000;
@@ -26,10 +29,30 @@ struct kernel_next actor_run(struct actor *actor, actor_step step, uint64_t ns)
 	return (struct kernel_next){ .operation = KERNEL_RUN, .ns = ns };
 }
 
-struct kernel_next actor_yields(struct actor *actor, actor_step step)
+static struct kernel_next yield(struct actor *actor, actor_step step)
 {
 	actor->step = step;
 	return (struct kernel_next){ .operation = KERNEL_YIELD };
+}
+
+static struct kernel_next measured(struct actor *actor)
+{
+	struct program *program = actor->program;
+
+	schedule_call_measured(&program->schedule, program_clock_ns(program) - actor->now_ns);
+	actor->now_ns = program_clock_ns(program);
+	return yield(actor, actor->after_measure);
+}
+
+struct kernel_next actor_yields(struct actor *actor, actor_step step)
+{
+	const struct programs_cfg *cfg = &actor->program->programs->cfg;
+
+	if (cfg->is_frozen || !actor->decision.measures)
+		return yield(actor, step);
+	actor->now_ns = program_clock_ns(actor->program);
+	actor->after_measure = step;
+	return actor_run(actor, measured, EMPTY_CALL_NS + cfg->clock_ns);
 }
 
 struct kernel_next actor_waits(struct actor *actor, actor_step step, uint32_t on, uint64_t until_ns)

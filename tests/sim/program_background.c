@@ -8,7 +8,10 @@
 
 static struct kernel_next link_wait_returned(struct actor *actor)
 {
-	schedule_link_wait_returned(&actor->program->schedule);
+	const struct program *program = actor->program;
+
+	schedule_link_wait_returned(&actor->program->schedule,
+				    program->socket_head != program->socket_tail);
 	actor->program->wake_pending = false;
 	return actor_run(actor, program_background_begins, CALL_NS);
 }

@@ -182,8 +182,10 @@ static void message_arrived(struct actor *actor)
 	}
 	actor->completions++;
 	if (actor->ack_due_ns == NEVER)
-		actor->ack_due_ns = program->engine_now_ns +
-				    (program->programs->cfg.holds_acks ? SCHEDULE_ACK_HOLD_NS : 0);
+		actor->ack_due_ns =
+			program->engine_now_ns + (program->programs->cfg.holds_acks
+							  ? schedule_ack_hold_ns(&program->schedule)
+							  : 0);
 	if (!actor->armed)
 		return;
 	actor->armed = false;

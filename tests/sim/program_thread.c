@@ -12,7 +12,6 @@
 #define POLICY_SLEEP_NS 250000u
 /* As in the files above. */
 #define ENGINE_BUSY_NS 50000u
-#define EVENT_SPIN_NS  30000u
 
 static struct kernel_next take(struct actor *actor);
 static struct kernel_next took(struct actor *actor);
@@ -92,7 +91,10 @@ static struct schedule_decision polled_empty(struct actor *actor)
 	case POLICY_OURS:
 	case NUM_POLICIES: break;
 	case POLICY_SPIN: return (struct schedule_decision){ .action = nothing };
-	case POLICY_YIELD: return (struct schedule_decision){ .action = yield };
+	case POLICY_YIELD:
+		return (struct schedule_decision){ .action = yield,
+						   .measures = call_cost_is_due(
+							   &actor->program->schedule.cost) };
 	case POLICY_SLEEP:
 		if (actor->due_ns > actor->now_ns)
 			return sleep_always(actor);
@@ -295,7 +297,8 @@ static struct kernel_next armed(struct actor *actor)
 		actor->armed = true;
 		schedule_cq_armed(&program->schedule);
 	}
-	actor->spin_until_ns = program_clock_ns(program) + EVENT_SPIN_NS;
+	actor->spin_until_ns =
+		program_clock_ns(program) + schedule_event_spin_ns(&program->schedule);
 	return actor_run(actor, event_spin, actor_release(actor));
 }
 

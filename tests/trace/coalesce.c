@@ -274,6 +274,25 @@ START_TEST(an_ack_is_held_where_requests_follow)
 }
 END_TEST
 
+/* A slow host holds ACKs for longer, one that is as fast as before for as long as before. */
+START_TEST(the_host_changes_how_long_acks_are_held)
+{
+	struct rxe_engine *engine;
+
+	connect_ends(NULL);
+	engine = &b->node->engine;
+	rxe_engine_set_ack_delay(engine, 60000);
+	ck_assert_uint_eq(b->qp.rc.reply.ack_delay_ns, 0);
+	engine->cfg.ack_delay_ns = b->qp.rc.reply.ack_delay_ns = 20000;
+	rxe_engine_set_ack_delay(engine, 40000);
+	ck_assert_uint_eq(b->qp.rc.reply.ack_delay_ns, 20000);
+	rxe_engine_set_ack_delay(engine, 60000);
+	ck_assert_uint_eq(b->qp.rc.reply.ack_delay_ns, 60000);
+	rxe_engine_set_ack_delay(engine, 10000);
+	ck_assert_uint_eq(b->qp.rc.reply.ack_delay_ns, 10000);
+}
+END_TEST
+
 static bool is_recorded(const struct end *end)
 {
 	const struct rxe_time_wait *delayed = end->node->time_wait->delayed;
@@ -469,7 +488,8 @@ RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
 	  more_gather_behind_more_in_flight, a_large_request_waits_for_nobody,
 	  a_message_under_way_waits_for_nobody, a_full_window_does_not_open_by_single_packets,
 	  trains_off, a_read_answers_for_those_before, several_qps_share_an_ack_train,
-	  an_ack_is_held_where_requests_follow, a_recorded_ack_of_what_completes_a_receive_is_held,
+	  an_ack_is_held_where_requests_follow, the_host_changes_how_long_acks_are_held,
+	  a_recorded_ack_of_what_completes_a_receive_is_held,
 	  one_that_cannot_be_recorded_is_not_held, a_read_response_takes_the_place_of_a_held_ack,
 	  a_nak_takes_the_place_of_a_held_ack, a_nak_that_is_withdrawn_leaves_the_held_ack,
 	  a_nak_that_is_withdrawn_leaves_the_ack, a_full_train_has_a_place_for_the_ack,

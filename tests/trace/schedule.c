@@ -106,19 +106,19 @@ START_TEST(after_an_expensive_yield_pollers_sleep)
 	polls_empty(NEVER);
 	expect("     0.0 program polls, finds nothing -> YIELD\n"
 	       "   400.0 program yielded for 400.0\n"
-	       "   400.0 program polls, finds nothing -> SLEEP until 450.0\n"
-	       "   450.0 program wakes, no packet\n"
-	       "   450.0 program polls, finds nothing -> SLEEP until 550.0\n"
-	       "   550.0 program wakes, no packet\n"
-	       "   550.0 program polls, finds nothing -> SLEEP until 750.0\n"
-	       "   750.0 program wakes, no packet\n"
-	       "   750.0 program polls, finds nothing -> SLEEP until 1000.0\n"
-	       "  1000.0 program wakes, no packet\n"
-	       "  1000.0 program polls, finds nothing -> SLEEP until 1250.0\n"
-	       "  1250.0 program wakes, no packet\n"
-	       "  1250.0 program polls, finds nothing -> SLEEP until 1500.0\n"
-	       "  1250.0 program wakes, packet\n"
-	       "  1250.0 program polls, finds nothing -> SLEEP until 1300.0\n");
+	       "   400.0 program polls, finds nothing -> SLEEP until 448.0\n"
+	       "   448.0 program wakes, no packet\n"
+	       "   448.0 program polls, finds nothing -> SLEEP until 544.0\n"
+	       "   544.0 program wakes, no packet\n"
+	       "   544.0 program polls, finds nothing -> SLEEP until 736.0\n"
+	       "   736.0 program wakes, no packet\n"
+	       "   736.0 program polls, finds nothing -> SLEEP until 976.0\n"
+	       "   976.0 program wakes, no packet\n"
+	       "   976.0 program polls, finds nothing -> SLEEP until 1216.0\n"
+	       "  1216.0 program wakes, no packet\n"
+	       "  1216.0 program polls, finds nothing -> SLEEP until 1456.0\n"
+	       "  1216.0 program wakes, packet\n"
+	       "  1216.0 program polls, finds nothing -> SLEEP until 1264.0\n");
 }
 END_TEST
 
@@ -132,7 +132,7 @@ START_TEST(after_20_ms_a_yield_is_tried_again)
 	polls_empty(NEVER);
 	expect("     0.0 program polls, finds nothing -> YIELD\n"
 	       "   301.0 program yielded for 301.0\n"
-	       " 20301.0 program polls, finds nothing -> SLEEP until 20351.0\n"
+	       " 20301.0 program polls, finds nothing -> SLEEP until 20349.0\n"
 	       " 20301.0 program polls, finds nothing -> YIELD\n");
 }
 END_TEST
@@ -166,6 +166,66 @@ START_TEST(who_posts_yields_as_who_polls)
 }
 END_TEST
 
+/* An emulated processor. Each measurement raises the unit by half at most. */
+START_TEST(the_unit_is_what_a_system_call_takes_here)
+{
+	struct schedule_decision decision;
+
+	for (int i = 0; i < 8; i++) {
+		decision = schedule_polled_empty(&s, now_ns, NEVER);
+		ck_assert_int_eq(decision.measures, true);
+		schedule_call_measured(&s, 7500);
+	}
+	decision = polls_empty(NEVER);
+	ck_assert_int_eq(decision.measures, false);
+	yields_for(40 * US);
+	polls_empty(NEVER);
+	pass(74 * US);
+	polls_empty(NEVER);
+	pass(1 * US);
+	polls_empty(NEVER);
+	schedule_call_measured(&s, 300);
+	yields_for(2 * US);
+	polls_empty(NEVER);
+	expect("     0.0 program polls, finds nothing -> YIELD\n"
+	       "    40.0 program yielded for 40.0\n"
+	       "    40.0 program polls, finds nothing -> NOTHING\n"
+	       "   114.0 program polls, finds nothing -> NOTHING\n"
+	       "   115.0 program polls, finds nothing -> YIELD\n"
+	       "   117.0 program yielded for 2.0\n"
+	       "   117.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+START_TEST(the_unit_is_measured_beside_each_sixteenth_yield)
+{
+	int measured = 0;
+
+	schedule_polled_empty(&s, now_ns, NEVER);
+	schedule_call_measured(&s, 300);
+	for (int i = 0; i < 34; i++)
+		measured += schedule_polled_empty(&s, now_ns, NEVER).measures;
+	ck_assert_int_eq(measured, 2);
+}
+END_TEST
+
+/* No time slice is shorter than 700 us, however slow the processor is. */
+START_TEST(a_time_slice_is_expensive_on_a_slow_machine)
+{
+	slow_down(30);
+	polls_empty(NEVER);
+	yields_for(600 * US);
+	polls_empty(NEVER);
+	yields_for(701 * US);
+	polls_empty(NEVER);
+	expect("     0.0 program polls, finds nothing -> YIELD\n"
+	       "   600.0 program yielded for 600.0\n"
+	       "   600.0 program polls, finds nothing -> YIELD\n"
+	       "  1301.0 program yielded for 701.0\n"
+	       "  1301.0 program polls, finds nothing -> SLEEP until 2301.0\n");
+}
+END_TEST
+
 static Suite *schedule_suite(void)
 {
 	Suite *suite = suite_create("schedule");
@@ -180,6 +240,9 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, after_20_ms_a_yield_is_tried_again);
 	tcase_add_test(tc, a_sleep_ends_when_the_engine_is_due);
 	tcase_add_test(tc, who_posts_yields_as_who_polls);
+	tcase_add_test(tc, the_unit_is_what_a_system_call_takes_here);
+	tcase_add_test(tc, the_unit_is_measured_beside_each_sixteenth_yield);
+	tcase_add_test(tc, a_time_slice_is_expensive_on_a_slow_machine);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -20,12 +20,12 @@ START_TEST(a_poller_takes_the_background_thread_off_the_link)
 	       "     0.0 program polls, finds a packet -> WAKE_BACKGROUND\n"
 	       "     0.0 program polls, finds a packet -> NOTHING\n"
 	       "     0.0 background wakes\n"
-	       "     0.0 background -> STEP_BACK until 50.0\n"
-	       "    50.0 background -> STEP_BACK until 150.0\n"
-	       "   150.0 background -> STEP_BACK until 350.0\n"
-	       "   350.0 background -> STEP_BACK until 750.0\n"
-	       "   750.0 background -> STEP_BACK until 1550.0\n"
-	       "  1550.0 background -> STEP_BACK until 2350.0\n");
+	       "     0.0 background -> STEP_BACK until 48.0\n"
+	       "    48.0 background -> STEP_BACK until 144.0\n"
+	       "   144.0 background -> STEP_BACK until 336.0\n"
+	       "   336.0 background -> STEP_BACK until 720.0\n"
+	       "   720.0 background -> STEP_BACK until 1488.0\n"
+	       "  1488.0 background -> STEP_BACK until 2256.0\n");
 }
 END_TEST
 
@@ -38,9 +38,9 @@ START_TEST(armed_completion_queues_keep_steps_back_short)
 	schedule_cq_disarmed(&s);
 	steps_back_beside_poller();
 	expect("     0.0 program polls, finds 8 packets\n"
-	       "     0.0 background -> STEP_BACK until 50.0\n"
-	       "    50.0 background -> STEP_BACK until 100.0\n"
-	       "   100.0 background -> STEP_BACK until 300.0\n");
+	       "     0.0 background -> STEP_BACK until 48.0\n"
+	       "    48.0 background -> STEP_BACK until 96.0\n"
+	       "    96.0 background -> STEP_BACK until 288.0\n");
 }
 END_TEST
 
@@ -55,28 +55,28 @@ START_TEST(a_program_that_will_sleep_brings_the_background_thread_back)
 	background();
 	expect("     0.0 program will sleep -> NOTHING\n"
 	       "     0.0 program polls, finds 8 packets\n"
-	       "     0.0 background -> STEP_BACK until 50.0\n"
+	       "     0.0 background -> STEP_BACK until 48.0\n"
 	       "    20.0 program will sleep -> WAKE_BACKGROUND\n"
 	       "    20.0 background -> WAIT_ON_LINK\n");
 }
 END_TEST
 
-START_TEST(a_poller_that_lost_its_processor_gets_it_back)
+/* The poller may have lost its processor later. */
+START_TEST(a_poll_during_a_step_back_counts)
 {
 	polls_packets(8);
 	background();
-	pass(50 * US);
+	pass(10 * US);
+	polls_empty(NEVER);
+	pass(40 * US);
 	schedule_step_back_returned(&s, now_ns, false);
-	background();
-	background_yields_for(10 * US);
 	polls_empty(NEVER);
 	background();
 	expect("     0.0 program polls, finds 8 packets\n"
-	       "     0.0 background -> STEP_BACK until 50.0\n"
-	       "    50.0 background -> YIELD\n"
-	       "    60.0 background yielded for 10.0\n"
-	       "    60.0 program polls, finds nothing -> YIELD\n"
-	       "    60.0 background -> STEP_BACK until 160.0\n");
+	       "     0.0 background -> STEP_BACK until 48.0\n"
+	       "    10.0 program polls, finds nothing -> YIELD\n"
+	       "    50.0 program polls, finds nothing -> YIELD\n"
+	       "    50.0 background -> STEP_BACK until 146.0\n");
 }
 END_TEST
 
@@ -86,27 +86,17 @@ START_TEST(a_packet_that_waited_ends_stepping_back)
 	background();
 	pass(50 * US);
 	schedule_step_back_returned(&s, now_ns, false);
-	for (int i = 0; i < 3; i++) {
-		background();
-		background_yields_for(10 * US);
-	}
 	background();
 	schedule_link_looked_at(&s, true);
 	background();
 	link_wakes();
 	background();
 	expect("     0.0 program polls, finds 8 packets\n"
-	       "     0.0 background -> STEP_BACK until 50.0\n"
-	       "    50.0 background -> YIELD\n"
-	       "    60.0 background yielded for 10.0\n"
-	       "    60.0 background -> YIELD\n"
-	       "    70.0 background yielded for 10.0\n"
-	       "    70.0 background -> YIELD\n"
-	       "    80.0 background yielded for 10.0\n"
-	       "    80.0 background -> LOOK_AT_LINK\n"
-	       "    80.0 background -> WAIT_ON_LINK\n"
-	       "    80.0 background wakes\n"
-	       "    80.0 background -> RUN_ENGINE\n");
+	       "     0.0 background -> STEP_BACK until 48.0\n"
+	       "    50.0 background -> LOOK_AT_LINK\n"
+	       "    50.0 background -> WAIT_ON_LINK\n"
+	       "    50.0 background wakes\n"
+	       "    50.0 background -> RUN_ENGINE\n");
 }
 END_TEST
 
@@ -119,22 +109,19 @@ START_TEST(a_poller_that_has_not_run_since_its_packet_came_gets_the_processor)
 	pass(5 * US);
 	link_wakes();
 	background();
-	background_yields_for(2 * US);
-	background();
-	background_yields_for(2 * US);
+	pass(2 * US);
 	polls_packet();
+	pass(18 * US);
+	schedule_step_back_returned(&s, now_ns, false);
 	background();
 	expect("     0.0 background -> WAIT_ON_LINK\n"
 	       "     0.0 background waits\n"
 	       "     0.0 program polls, finds 3 packets\n"
 	       "     0.0 engine released -> NOTHING\n"
 	       "     5.0 background wakes\n"
-	       "     5.0 background -> YIELD\n"
-	       "     7.0 background yielded for 2.0\n"
-	       "     7.0 background -> YIELD\n"
-	       "     9.0 background yielded for 2.0\n"
-	       "     9.0 program polls, finds a packet -> NOTHING\n"
-	       "     9.0 background -> WAIT_ON_LINK\n");
+	       "     5.0 background -> STEP_BACK until 24.2\n"
+	       "     7.0 program polls, finds a packet -> NOTHING\n"
+	       "    25.0 background -> WAIT_ON_LINK\n");
 }
 END_TEST
 
@@ -151,12 +138,15 @@ START_TEST(a_poller_that_finds_all_meanwhile_is_seen)
 	waits_on_link(NEVER);
 	polls_packets(3);
 	finds_all();
+	schedule_posted(&s, now_ns, PROGRAMS_CPU);
 	released(NEVER, true);
 	link_wakes();
 	background();
-	background_yields_for(2 * US);
+	pass(2 * US);
 	polls_packet();
 	finds_all();
+	pass(18 * US);
+	schedule_step_back_returned(&s, now_ns, false);
 	background();
 	expect("     0.0 background -> WAIT_ON_LINK\n"
 	       "     0.0 background waits\n"
@@ -164,11 +154,26 @@ START_TEST(a_poller_that_finds_all_meanwhile_is_seen)
 	       "     0.0 engine released -> NOTHING\n"
 	       "     0.0 engine released -> NOTHING\n"
 	       "     0.0 background wakes\n"
-	       "     0.0 background -> YIELD\n"
-	       "     2.0 background yielded for 2.0\n"
+	       "     0.0 background -> STEP_BACK until 19.2\n"
 	       "     2.0 program polls, finds a packet -> NOTHING\n"
 	       "     2.0 engine released -> NOTHING\n"
-	       "     2.0 background -> WAIT_ON_LINK\n");
+	       "    20.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
+/* The poller's yields would run the background thread, which would find each packet first. */
+START_TEST(a_packet_beside_a_poller_is_the_poller_s)
+{
+	background();
+	polls_empty(NEVER);
+	link_wakes();
+	background();
+	polls_packet();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "     0.0 background wakes\n"
+	       "     0.0 background -> STEP_BACK until 19.2\n"
+	       "     0.0 program polls, finds a packet -> NOTHING\n");
 }
 END_TEST
 
@@ -191,9 +196,9 @@ START_TEST(a_poller_that_sleeps_on_the_link_gets_its_packet)
 	       "     0.0 background waits\n"
 	       "     0.0 program polls, finds nothing -> YIELD\n"
 	       "   400.0 program yielded for 400.0\n"
-	       "   400.0 program polls, finds nothing -> SLEEP until 450.0\n"
+	       "   400.0 program polls, finds nothing -> SLEEP until 448.0\n"
 	       "   430.0 background wakes\n"
-	       "   430.0 background -> STEP_BACK until 480.0\n"
+	       "   430.0 background -> STEP_BACK until 478.0\n"
 	       "   440.0 program wakes, packet\n"
 	       "   440.0 program polls, finds a packet -> NOTHING\n");
 }
@@ -207,7 +212,7 @@ START_TEST(a_program_that_calls_nothing_is_served)
 	link_wakes();
 	background();
 	runs_engine(OTHER_CPU, true);
-	pass(40 * US);
+	pass(10 * US);
 	background();
 	runs_engine(OTHER_CPU, false);
 	background();
@@ -223,15 +228,15 @@ START_TEST(a_program_that_calls_nothing_is_served)
 	       "   100.0 background wakes\n"
 	       "   100.0 background -> RUN_ENGINE\n"
 	       "   100.0 background ran the engine, packet\n"
-	       "   140.0 background -> RUN_ENGINE\n"
-	       "   140.0 background ran the engine, nothing\n"
-	       "   140.0 background -> YIELD\n"
-	       "   149.0 background yielded for 9.0\n"
-	       "   150.0 background -> RUN_ENGINE\n"
-	       "   150.0 background ran the engine, nothing\n"
-	       "   150.0 background -> YIELD\n"
-	       "   151.0 background yielded for 1.0\n"
-	       "   151.0 background -> WAIT_ON_LINK\n");
+	       "   110.0 background -> RUN_ENGINE\n"
+	       "   110.0 background ran the engine, nothing\n"
+	       "   110.0 background -> YIELD\n"
+	       "   119.0 background yielded for 9.0\n"
+	       "   120.0 background -> RUN_ENGINE\n"
+	       "   120.0 background ran the engine, nothing\n"
+	       "   120.0 background -> YIELD\n"
+	       "   121.0 background yielded for 1.0\n"
+	       "   121.0 background -> WAIT_ON_LINK\n");
 }
 END_TEST
 
@@ -290,7 +295,7 @@ START_TEST(a_long_message_keeps_its_poller_near)
 	schedule_step_back_returned(&s, now_ns, true);
 	background();
 	expect("     0.0 program polls, finds 8 packets\n"
-	       "   300.0 background -> STEP_BACK until 350.0\n"
+	       "   300.0 background -> STEP_BACK until 348.0\n"
 	       "   300.0 background -> WAIT_ON_LINK\n");
 }
 END_TEST
@@ -299,8 +304,8 @@ START_TEST(a_delayed_ack_wakes_nobody_for_a_millisecond)
 {
 	background();
 	waits_on_link(NEVER);
-	released(now_ns + 20 * US, true);
-	link_wakes();
+	released(now_ns + 19 * US, true);
+	timer_wakes();
 	pass(10 * US);
 	released(now_ns + 10 * US, true);
 	pass(100 * US);
@@ -309,7 +314,7 @@ START_TEST(a_delayed_ack_wakes_nobody_for_a_millisecond)
 	runs_engine(OTHER_CPU, false);
 	background();
 	waits_on_link(now_ns + 15 * US);
-	link_wakes();
+	timer_wakes();
 	background();
 	runs_engine(OTHER_CPU, false);
 	pass(MS(5));
@@ -318,13 +323,13 @@ START_TEST(a_delayed_ack_wakes_nobody_for_a_millisecond)
 	expect("     0.0 background -> WAIT_ON_LINK\n"
 	       "     0.0 background waits\n"
 	       "     0.0 engine released -> WAKE_BACKGROUND\n"
-	       "     0.0 background wakes\n"
+	       "     0.0 background wakes, no packet\n"
 	       "    10.0 engine released -> NOTHING\n"
 	       "   110.0 background -> RUN_ENGINE\n"
 	       "   110.0 background ran the engine, nothing\n"
 	       "   110.0 background -> WAIT_ON_LINK\n"
 	       "   110.0 background waits until 125.0\n"
-	       "   110.0 background wakes\n"
+	       "   110.0 background wakes, no packet\n"
 	       "   110.0 background -> RUN_ENGINE\n"
 	       "   110.0 background ran the engine, nothing\n"
 	       "  5110.0 background -> WAIT_ON_LINK\n"
@@ -334,13 +339,13 @@ END_TEST
 
 START_TEST(held_acks_are_looked_at_every_millisecond)
 {
-	released(now_ns + 20 * US, true);
+	released(now_ns + 19 * US, true);
 	pass(50 * US);
 	background();
 	waits_on_link(now_ns + MS(8));
 	expect("     0.0 engine released -> WAKE_BACKGROUND\n"
 	       "    50.0 background -> WAIT_ON_LINK\n"
-	       "    50.0 background waits until 1050.0\n");
+	       "    50.0 background waits until 1010.0\n");
 }
 END_TEST
 
@@ -391,13 +396,13 @@ START_TEST(a_timer_wakes_a_thread_that_stepped_back_once)
 	background();
 	released(due_ns, true);
 	expect("     0.0 program polls, finds 8 packets\n"
-	       "     0.0 background -> STEP_BACK until 50.0\n"
-	       "    50.0 background -> STEP_BACK until 150.0\n"
-	       "   150.0 background -> STEP_BACK until 350.0\n"
-	       "   350.0 background -> STEP_BACK until 750.0\n"
-	       "   350.0 engine released -> WAKE_BACKGROUND\n"
-	       "   360.0 background -> STEP_BACK until 500.0\n"
-	       "   360.0 engine released -> NOTHING\n");
+	       "     0.0 background -> STEP_BACK until 48.0\n"
+	       "    48.0 background -> STEP_BACK until 144.0\n"
+	       "   144.0 background -> STEP_BACK until 336.0\n"
+	       "   336.0 background -> STEP_BACK until 720.0\n"
+	       "   336.0 engine released -> WAKE_BACKGROUND\n"
+	       "   346.0 background -> STEP_BACK until 500.0\n"
+	       "   346.0 engine released -> NOTHING\n");
 }
 END_TEST
 
@@ -422,7 +427,7 @@ START_TEST(unsent_packets_are_tried_again)
 	const struct schedule_timers timers = { NEVER, NEVER, .unsent = true };
 
 	background();
-	ck_assert_uint_eq(schedule_link_wait_began(&s, now_ns, &timers), now_ns + 100 * US);
+	ck_assert_uint_eq(schedule_link_wait_began(&s, now_ns, &timers), now_ns + 96 * US);
 }
 END_TEST
 
@@ -465,7 +470,8 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_poller_takes_the_background_thread_off_the_link);
 	tcase_add_test(tc, armed_completion_queues_keep_steps_back_short);
 	tcase_add_test(tc, a_program_that_will_sleep_brings_the_background_thread_back);
-	tcase_add_test(tc, a_poller_that_lost_its_processor_gets_it_back);
+	tcase_add_test(tc, a_poll_during_a_step_back_counts);
+	tcase_add_test(tc, a_packet_beside_a_poller_is_the_poller_s);
 	tcase_add_test(tc, a_packet_that_waited_ends_stepping_back);
 	tcase_add_test(tc, a_poller_that_has_not_run_since_its_packet_came_gets_the_processor);
 	tcase_add_test(tc, a_poller_that_finds_all_meanwhile_is_seen);

@@ -81,6 +81,12 @@ void pass(uint64_t ns)
 	now_ns += ns;
 }
 
+void slow_down(uint64_t us)
+{
+	for (int i = 0; i < 32; i++)
+		schedule_call_measured(&s, us * US);
+}
+
 /* The program. */
 
 struct schedule_decision polls_empty(uint64_t due_ns)
@@ -180,8 +186,14 @@ void waits_on_link(uint64_t deadline_ns)
 
 void link_wakes(void)
 {
-	schedule_link_wait_returned(&s);
+	schedule_link_wait_returned(&s, true);
 	note("background wakes\n");
+}
+
+void timer_wakes(void)
+{
+	schedule_link_wait_returned(&s, false);
+	note("background wakes, no packet\n");
 }
 
 void runs_engine(int cpu, bool arrived)

@@ -25,6 +25,8 @@ void setup(void);
 void expect_at(const char *text, int line);
 void note_decision(const char *what, const struct schedule_decision *decision);
 void pass(uint64_t ns);
+/* A system call takes this many microseconds. */
+void slow_down(uint64_t us);
 
 /* The program. */
 struct schedule_decision polls_empty(uint64_t due_ns);
@@ -42,7 +44,9 @@ void released(uint64_t deadline_ns, bool expecting);
 /* The background thread. */
 struct schedule_decision background(void);
 void waits_on_link(uint64_t deadline_ns);
+/* A packet, or something else ends the wait. */
 void link_wakes(void);
+void timer_wakes(void);
 void runs_engine(int cpu, bool arrived);
 void background_yields_for(uint64_t ns);
 
