@@ -375,12 +375,15 @@ END_TEST
 /* Trains for a neighbor that does not answer are held for a second, then dropped with a warning. */
 START_TEST(nobody_there)
 {
+	const struct gid nobody = gid_of("10.77.0.66");
 	struct pollfd p;
 	struct wire_arrival a;
 
 	pair_enter(PAIR_A);
 	device_open(&dev, "va", "10.77.0.9", 0);
 	p = (struct pollfd){ .fd = link_wait_fd(dev.link), .events = POLLIN };
+	/* Nothing asked for it yet. */
+	ck_assert_int_eq(ethernet_neighbor(dev.link, &nobody, false), -EHOSTUNREACH);
 	(void)make_train(&dev, "10.77.0.66", QPN, 2, 300, 100);
 	for (uint32_t i = 0; i < HELD; i++)
 		ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
@@ -452,6 +455,30 @@ START_TEST(mtu)
 }
 END_TEST
 
+static int sndbuf_of(int fd)
+{
+	socklen_t len = sizeof(int);
+	int bytes = 0;
+
+	ck_assert_int_eq(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, &len), 0);
+	return bytes;
+}
+
+/* Bursts of frames fit the buffer, also where the machine's limit is lower. */
+START_TEST(a_large_send_buffer)
+{
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", "10.77.0.9", 0);
+	/* In a user namespace the kernel may refuse it. */
+	if (socket_set(fd, SOL_SOCKET, SO_SNDBUFFORCE, 4 << 20) == 0)
+		ck_assert_int_eq(sndbuf_of(dev.tx_fd), sndbuf_of(fd));
+	device_close(&dev);
+	(void)close(fd);
+}
+END_TEST
+
 /* An interface that is down causes a warning; the link works again when the interface does. */
 START_TEST(down_and_up)
 {
@@ -477,13 +504,19 @@ END_TEST
 /* Another host announces the device's address: a warning. */
 START_TEST(conflict)
 {
+	const uint8_t *mac = other.filter.mac;
+	char text[64];
+
 	pair_enter(PAIR_A);
 	device_open(&dev, "va", address[_i].device, 0);
 	pair_enter(PAIR_B);
 	device_open(&other, "vb", address[_i].device, 0);
 	device_serve(&dev);
 	ck_assert_uint_eq(dev.says, 1);
-	ck_assert_ptr_nonnull(strstr(dev.said, "has our address too"));
+	(void)snprintf(text, sizeof(text),
+		       "%02x:%02x:%02x:%02x:%02x:%02x on va has our address too", mac[0], mac[1],
+		       mac[2], mac[3], mac[4], mac[5]);
+	ck_assert_ptr_nonnull(strstr(dev.said, text));
 	device_close(&other);
 	device_close(&dev);
 }
@@ -574,6 +607,7 @@ int main(void)
 	tcase_add_test(tc, nobody_there);
 	tcase_add_test(tc, burst_before_the_answer);
 	tcase_add_test(tc, mtu);
+	tcase_add_test(tc, a_large_send_buffer);
 	tcase_add_test(tc, down_and_up);
 	tcase_add_test(tc, receive_refused);
 	tcase_add_loop_test(tc, conflict, 0, FAMILIES);
