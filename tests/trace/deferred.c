@@ -269,23 +269,24 @@ START_TEST(where_a_read_lands)
 }
 END_TEST
 
-/* A response that is stored after the deferred one asks for nothing before the deferral ends. */
-START_TEST(where_a_part_of_a_read_lands)
+/* A missing response is asked for once the queue pair may send again. */
+START_TEST(behind_a_read_that_lost_a_response)
 {
 	node_hold(x);
 	connect_ends(NULL);
 	defer_until(x, 900);
-	x->deferred_end = x->deferred_at + 1024;
-	READ(2500, .from = PLACE - 1024);
-	world_run_until(&w, 500);
+	fault("drop b READ_RESP_MIDDLE 101");
+	READ(2500, .from = READ_AT);
+	WRITE(64, .from = PLACE, .to = 0x1000);
+	world_run_until(&w, 200);
 	expect("     0.0 a > READ_REQUEST 100 len 2500 ackreq\n"
 	       "     5.0 b > READ_RESP_FIRST 100 len 1024\n"
-	       "     5.0 b > READ_RESP_MIDDLE 101 len 1024\n"
-	       "     5.0 b > READ_RESP_LAST 102 len 452\n"
-	       "    10.0 a   deferred until 1010.0 from 101\n");
+	       "     5.0 b x READ_RESP_MIDDLE 101 len 1024\n"
+	       "     5.0 b > READ_RESP_LAST 102 len 452\n");
 	world_run(&w);
-	expect_some("  1010.0 a > READ_REQUEST 101 len 1476 ackreq\n");
-	expect_same(x, PLACE - 1024, y, 0, 2500);
+	expect_some("  1000.0 a > READ_REQUEST 101 len 1476 ackreq\n"
+		    "  1000.0 a > WRITE_ONLY 103 len 64 ackreq\n");
+	expect_same(x, READ_AT, y, 0, 2500);
 }
 END_TEST
 
@@ -440,5 +441,5 @@ END_TEST
 RUN_TESTS("deferred", a_write_comes_again, in_the_middle_of_a_write, a_receive, an_atomic, a_read,
 	  what_is_to_be_sent, costs_no_retries, behind_others,
 	  behind_one_that_the_peer_is_not_ready_for, where_a_read_lands,
-	  where_a_part_of_a_read_lands, where_an_atomic_lands, others_go_on, unreliable, datagrams,
-	  ends_meanwhile, a_held_ack_behind_a_read)
+	  behind_a_read_that_lost_a_response, where_an_atomic_lands, others_go_on, unreliable,
+	  datagrams, ends_meanwhile, a_held_ack_behind_a_read)
