@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ typedef void (*log_sink)(enum ctl_log_level level, const char *line);
 
 static _Atomic(log_sink) log_sink_now;
 static _Atomic int log_most = CTL_LOG_ERROR;
+static _Atomic bool log_chosen; /* VERBS_LOG_LEVEL is set */
 /* VERBS_LOG_FILE; -1: none. */
 static _Atomic int log_fd = -1;
 
@@ -42,6 +44,7 @@ static void read_environment(void)
 	const char *level = secure_getenv("VERBS_LOG_LEVEL");
 	const char *file = secure_getenv("VERBS_LOG_FILE");
 
+	atomic_store(&log_chosen, level && *level);
 	atomic_store(&log_most, level && *level ? (int)strtol(level, NULL, 10) : CTL_LOG_WARNING);
 	if (file && *file)
 		atomic_store(&log_fd,
@@ -55,6 +58,11 @@ void ctl_log_as_verbs(void)
 	NO_CANCEL;
 
 	pthread_once(&once, read_environment);
+}
+
+bool ctl_log_is_chosen(void)
+{
+	return atomic_load(&log_chosen);
 }
 
 /* The text may come from another program: replaces control characters, so that a line stays one

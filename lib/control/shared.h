@@ -104,6 +104,36 @@ struct ctl_kept_failures {
 	struct ctl_failure at[CTL_FAILURES_KEPT];
 };
 
+/* Refusals: calls of libibverbs and librdmacm that returned an error, with the reason in one
+ * sentence, for `rxe_dm show`. Kept as failures are. */
+#define CTL_REFUSAL_CALL     40u
+#define CTL_REFUSAL_WHY	     256u
+#define CTL_REFUSALS_OF_SLOT 8u
+#define CTL_REFUSALS_KEPT    64u
+
+struct ctl_refusal {
+	uint64_t time_ns;  /* CLOCK_MONOTONIC, of the last time */
+	uint64_t epoch_ns; /* since 1970 */
+	int32_t pid;
+	char comm[16];
+	int32_t error;	/* positive errno */
+	uint32_t times; /* that the call was refused so, one after the other */
+	uint32_t reserved;
+	char call[CTL_REFUSAL_CALL];
+	char why[CTL_REFUSAL_WHY];
+};
+static_assert(sizeof(struct ctl_refusal) == 344, "shared memory layout");
+
+struct ctl_slot_refusals {
+	_Atomic uint32_t count;
+	struct ctl_refusal at[CTL_REFUSALS_OF_SLOT];
+};
+
+struct ctl_kept_refusals {
+	_Atomic uint32_t count;
+	struct ctl_refusal at[CTL_REFUSALS_KEPT];
+};
+
 /* Fault rules: text that the server writes, and counts of each process. */
 struct ctl_fault {
 	uint32_t id; /* 0: the place is free */
@@ -159,6 +189,7 @@ struct ctl_slot {
 	/* Bindings of its memory windows (emu/mr.h). */
 	_Alignas(64) struct rxe_mw_table mws;
 	struct ctl_slot_failures failures;
+	struct ctl_slot_refusals refusals;
 	struct ctl_fault_count faults[FAULT_MAX_RULES];
 	/* Its queue pairs in TIME_WAIT, and its delayed ACKs. Outlives the process: the server
 	 * answers for them then. */
@@ -180,6 +211,7 @@ struct ctl_shared {
 	struct rxe_counters retired;	   /* sums of the processes that have exited */
 	struct ctl_lost lost;		   /* ... */
 	struct ctl_kept_failures failures; /* ... and what befell their queue pairs */
+	struct ctl_kept_refusals refusals; /* ... and their calls */
 	struct ctl_faults faults;
 	struct gid gids[RXE_MAX_GIDS]; /* changes while faults.generation is odd */
 	/* By index: the handle of the live object, else 0. */

@@ -12,6 +12,7 @@
 
 #include "emu/limits.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -24,14 +25,19 @@ int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struc
 {
 	struct gid dgid, sgid;
 
-	if (!attr->is_global || attr->port_num != VB_PORT || attr->grh.sgid_index >= RXE_MAX_GIDS)
-		return EINVAL;
+	if (!attr->is_global)
+		return refuse(WHY_NO_GRH);
+	if (attr->port_num != VB_PORT)
+		return refuse(WHY_BAD_PORT, attr->port_num);
+	if (attr->grh.sgid_index >= RXE_MAX_GIDS)
+		return refuse(WHY_SGID_INDEX, attr->grh.sgid_index, RXE_MAX_GIDS);
 	memcpy(dgid.raw, attr->grh.dgid.raw, sizeof(dgid.raw));
 	if (gid_is_zero(&dgid))
-		return EINVAL;
+		return refuse(WHY_NO_DGID);
 	sgid = device_link_gid(&dev->progress, attr->grh.sgid_index);
 	if (gid_is_zero(&sgid) || gid_is_v4(&sgid) != gid_is_v4(&dgid))
-		return ENETUNREACH;
+		return refuse(WHY_SGID_FAMILY, attr->grh.sgid_index,
+			      gid_is_zero(&sgid) ? "empty" : "of another address family");
 
 	*ret = (struct rxe_av){
 		.dgid = dgid,
@@ -51,16 +57,16 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 	struct vb_ah *ah;
 	int err;
 
-	if (!vb_is_pd(pd) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	ah = vb_object_begin(pd->context, VB_KIND_AH, sizeof(*ah), INJECT_VERB_create_ah);
 	if (!ah)
-		return NULL;
+		return vb_fail(errno);
 	err = vb_av_from_attr(vb_device(pd->context), attr, &ah->av);
 	if (!err)
 		err = vb_pd_use(pd);
 	if (err)
-		return vb_object_undo(ah, err);
+		return vb_fail(vb_object_undo(ah, err));
 	ah->base.pd = pd;
 	return &ah->base;
 }
@@ -138,14 +144,16 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 	struct sender from;
 	int index;
 
-	if (!vb_is_context(context) || port_num != VB_PORT || !wc || !ret ||
-	    !(wc->wc_flags & IBV_WC_GRH) || !grh || !sender_of(grh, &from))
-		return vb_minus_one(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(port_num != VB_PORT, WHY_BAD_PORT, port_num) ||
+	    refuse_if(!wc, WHY_NULL, "wc") || refuse_if(!ret, WHY_NULL, "ret") ||
+	    refuse_if(!(wc->wc_flags & IBV_WC_GRH) || !grh || !sender_of(grh, &from),
+		      WHY_WC_NO_GRH))
+		return vb_minus_one(refusal_noted());
 	if (vb_verb_fails(context, init_ah_from_wc))
-		return -1;
+		return vb_minus_one(errno);
 	index = source_index(vb_device(context), &from);
 	if (index < 0)
-		return vb_minus_one(EINVAL);
+		return vb_minus_one(refuse(WHY_WC_NO_GID));
 
 	*ret = (struct ibv_ah_attr){
 		.grh = { .flow_label = from.flow_label,
@@ -167,10 +175,10 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
 {
 	struct ibv_ah_attr attr;
 
-	if (!vb_is_pd(pd))
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(pd->context, create_ah_from_wc))
-		return NULL;
+		return vb_fail(errno);
 	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr))
 		return NULL;
 	return ibv_create_ah(pd, &attr);

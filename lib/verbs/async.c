@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <utlist.h>
 
@@ -17,6 +18,7 @@
 #include "lib/control/log.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/forks.h"
@@ -190,17 +192,27 @@ static void cancelled(void *arg)
 		eventfd_signal(context->verbs.base.context.async_fd);
 }
 
+int vb_event_fail_as(const char *call, int err)
+{
+	if (err == EAGAIN || err == EINTR) {
+		errno = err;
+		return -1;
+	}
+	refuse(WHY_SYSTEM(err), "the events cannot be read", strerror(err));
+	return vb_minus_one_as(call, err);
+}
+
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct vb_async_record *record;
 
-	if (!vb_object_is_live(context, VB_KIND_CONTEXT) || !event)
-		return vb_minus_one(EINVAL);
+	if (vb_refuses(context, VB_KIND_CONTEXT) || refuse_if(!event, WHY_NULL, "event"))
+		return vb_minus_one(refusal_noted());
 	if (vb_verb_fails(context, get_async_event))
-		return -1;
+		return vb_minus_one(errno);
 	do {
 		if (!eventfd_wait(context->async_fd, cancelled, vb_context(context)))
-			return -1;
+			return vb_event_fail(errno);
 		record = pop(vb_context(context));
 	} while (!record);
 	*event = record->event;

@@ -33,4 +33,8 @@ void vb_events_ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *acked
 void vb_events_wait_acked(const struct ibv_context *context, pthread_mutex_t *mutex,
 			  pthread_cond_t *cond, const uint32_t *acked, uint32_t reported);
 
+/* A call that reads an event has failed. A signal, or no event with O_NONBLOCK: no refusal. */
+#define vb_event_fail(err) vb_event_fail_as(__func__, err)
+int vb_event_fail_as(const char *call, int err);
+
 #endif

@@ -13,6 +13,7 @@
 #include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
+#include "lib/verbs/refused.h"
 
 /* The first context of the process. Under the device's lock. */
 static int attach_first(struct vb_device *dev)
@@ -23,11 +24,13 @@ static int attach_first(struct vb_device *dev)
 		return err;
 	vb_gate_attached(dev);
 	err = progress_start(&dev->progress);
-	if (err)
+	if (err) {
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);
-	else
-		atomic_store(&dev->forks, vb_forks());
-	return err;
+		return err;
+	}
+	vb_refused_attach(dev->info.index, vb_slot(dev));
+	atomic_store(&dev->forks, vb_forks());
+	return 0;
 }
 
 /* Logs once for each fork why control verbs fail. Under the device's lock. */
@@ -55,11 +58,13 @@ static int attach_again(struct vb_device *dev)
 		vb_gate_attached(dev);
 		err = progress_start(&dev->progress);
 	}
-	if (err)
+	if (err) {
 		explain_fork(dev, err);
-	else
-		atomic_store(&dev->forks, vb_forks());
-	return err;
+		return err;
+	}
+	vb_refused_attach(dev->info.index, vb_slot(dev));
+	atomic_store(&dev->forks, vb_forks());
+	return 0;
 }
 
 int vb_device_attach(struct vb_device *dev)
@@ -82,6 +87,7 @@ void vb_device_detach(struct vb_device *dev)
 	pthread_mutex_lock(&dev->lock);
 	if (--dev->contexts == 0) {
 		progress_stop(&dev->progress);
+		vb_refused_detach(dev->info.index);
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);
 	}
 	pthread_mutex_unlock(&dev->lock);

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
@@ -22,15 +24,16 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
 	struct vb_channel *channel;
 
-	if (!vb_is_context(context))
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context))
+		return vb_fail(refusal_noted());
 	channel = vb_object_begin(context, VB_KIND_CHANNEL, sizeof(*channel),
 				  INJECT_VERB_create_comp_channel);
 	if (!channel)
-		return NULL;
+		return vb_fail(errno);
 	channel->base.fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
 	if (channel->base.fd < 0)
-		return vb_object_undo(channel, errno);
+		return vb_fail(vb_object_undo(
+			channel, refuse(WHY_SYSTEM(errno), "eventfd(2)", strerror(errno))));
 	pthread_mutex_init(&channel->lock, NULL);
 	return &channel->base;
 }
@@ -42,7 +45,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 	struct vb_channel *channel = vb_channel(base);
 
 	if (!err && __atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
-		err = EBUSY;
+		err = vb_refuse_used(base, VB_KIND_CHANNEL);
 	if (!err)
 		err = vb_end_take(channel, VB_KIND_CHANNEL);
 	if (err)
@@ -123,17 +126,18 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 	struct vb_cq *found;
 
 	/* The events of an inherited channel belong to the parent process. */
-	if (!vb_object_is_live(channel, VB_KIND_CHANNEL) || vb_object_is_inherited(channel) ||
-	    !cq || !cq_context)
-		return vb_minus_one(EINVAL);
+	if (vb_refuses(channel, VB_KIND_CHANNEL) ||
+	    refuse_if(vb_object_is_inherited(channel), WHY_INHERITED, "the completion channel") ||
+	    refuse_if(!cq, WHY_NULL, "cq") || refuse_if(!cq_context, WHY_NULL, "cq_context"))
+		return vb_minus_one(refusal_noted());
 	if (vb_verb_fails(base->context, get_cq_event))
-		return -1;
+		return vb_minus_one(errno);
 	do {
 		poll_before_sleep(channel);
 		if (!atomic_load(&channel->unread))
 			progress_program_will_sleep(&vb_device(base->context)->progress);
 		if (!eventfd_wait(base->fd, cancelled, channel))
-			return -1;
+			return vb_event_fail(errno);
 		found = pop(channel);
 	} while (!found);
 	*cq = vb_cq_base(found);

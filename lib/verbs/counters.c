@@ -13,6 +13,7 @@
 #include "emu/limits.h"
 #include "emu/raw/flow.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/flow.h"
 #include "lib/verbs/forks.h"
@@ -65,7 +66,7 @@ static int add_count(struct vb_counters *counters, struct point *point, struct v
 	struct vb_count *count = calloc(1, sizeof(*count));
 
 	if (!count)
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "a counter");
 	count->counters = counters;
 	count->point = point;
 	LL_PREPEND(point->counts, count);
@@ -130,12 +131,13 @@ static struct ibv_counters *create_counters(struct ibv_context *context,
 {
 	struct vb_counters *counters;
 
-	if (!vb_is_context(context) || !attr || attr->comp_mask)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(attr->comp_mask, WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask))
+		return vb_fail(refusal_noted());
 	counters = vb_object_begin(context, VB_KIND_COUNTERS, sizeof(*counters),
 				   INJECT_VERB_create_counters);
 	if (!counters)
-		return NULL;
+		return vb_fail(errno);
 	counters->forks = vb_forks();
 	return &counters->base;
 }
@@ -161,18 +163,18 @@ static int add_point(struct vb_counters *counters, const struct ibv_counter_atta
 	struct point *point;
 
 	if (counters->bound)
-		return EBUSY;
+		return refuse(WHY_COUNTERS_BOUND);
 	if (counters->num_points == RXE_MAX_POINTS)
-		return ENOMEM;
+		return refuse(WHY_COUNTERS_FULL, RXE_MAX_POINTS);
 	point = calloc(1, sizeof(*point));
 	if (!point)
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "a counter point");
 	point->desc = attr->counter_desc;
 	point->index = attr->index;
 	point->is_static = !flow;
 	if (flow && add_count(counters, point, flow)) {
 		free(point);
-		return ENOMEM;
+		return refusal_noted();
 	}
 	if (flow)
 		vb_object_use(counters);
@@ -181,21 +183,22 @@ static int add_point(struct vb_counters *counters, const struct ibv_counter_atta
 	return 0;
 }
 
-static int attach_point(struct ibv_counters *base, struct ibv_counter_attach_attr *attr,
-			struct ibv_flow *flow)
+static int attach_counters_point_flow(struct ibv_counters *base,
+				      struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {
 	struct vb_counters *counters = vb_counters(base);
 	int err;
 
-	if (!vb_object_is_live(base, VB_KIND_COUNTERS) || !attr || attr->comp_mask ||
-	    (flow && !vb_is_usable(base->context, vb_flow(flow), VB_KIND_FLOW)))
-		return vb_result(EINVAL);
+	if (vb_refuses(base, VB_KIND_COUNTERS) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(attr->comp_mask, WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask) ||
+	    (flow && vb_refuses_use(base->context, vb_flow(flow), VB_KIND_FLOW)))
+		return vb_result(refusal_noted());
 	if ((uint32_t)attr->counter_desc > IBV_COUNTER_BYTES)
-		return vb_result(ENOTSUP);
+		return vb_result(refuse(WHY_COUNTER_DESC, attr->counter_desc));
 	if (vb_verb_fails(base->context, attach_counters_point_flow))
-		return errno;
+		return vb_result(errno);
 	if (!vb_lock_engine(vb_device(base->context), counters->forks))
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NO_ENGINE, "object"));
 	err = add_point(counters, attr, flow ? vb_flow(flow) : NULL);
 	progress_unlock(&vb_device(base->context)->progress);
 	return vb_result(err);
@@ -209,7 +212,7 @@ static int sum(const struct vb_counters *counters, uint64_t *values, uint32_t nu
 
 	LL_FOREACH (counters->points, point) {
 		if (point->index >= num_values)
-			return EINVAL;
+			return refuse(WHY_COUNTERS_SPACE, point->index, num_values);
 	}
 	memset(values, 0, num_values * sizeof(*values));
 	LL_FOREACH (counters->points, point) {
@@ -226,7 +229,7 @@ static int read_now(struct vb_counters *counters, uint64_t *values, uint32_t num
 	int err;
 
 	if (!vb_lock_engine(dev, counters->forks))
-		return EINVAL;
+		return refuse(WHY_NO_ENGINE, "object");
 	err = sum(counters, values, num_values);
 	progress_unlock(&dev->progress);
 	return err;
@@ -240,10 +243,12 @@ static int read_counters(struct ibv_counters *base, uint64_t *values, uint32_t n
 {
 	int err;
 
-	if (!vb_object_is_live(base, VB_KIND_COUNTERS) || !values || (flags & ~FLAGS_KNOWN))
-		return vb_result(EINVAL);
+	if (vb_refuses(base, VB_KIND_COUNTERS) || refuse_if(!values, WHY_NULL, "counters_value") ||
+	    refuse_if(flags & ~FLAGS_KNOWN, WHY_UNKNOWN_BITS, "flags",
+		      (uint64_t)(flags & ~FLAGS_KNOWN)))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, read_counters))
-		return errno;
+		return vb_result(errno);
 	err = read_now(vb_counters(base), values, num_values);
 	if (!err && !(flags & IBV_READ_COUNTERS_ATTR_PREFER_CACHED)) {
 		progress_poll(&vb_device(base->context)->progress);
@@ -256,6 +261,6 @@ void vb_counters_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_counters = create_counters;
 	verbs->base.destroy_counters = destroy_counters;
-	verbs->base.attach_counters_point_flow = attach_point;
+	verbs->base.attach_counters_point_flow = attach_counters_point_flow;
 	verbs->base.read_counters = read_counters;
 }

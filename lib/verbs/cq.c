@@ -12,6 +12,7 @@
 #include "emu/cq.h"
 #include "emu/limits.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/forks.h"
@@ -37,31 +38,43 @@ static uint32_t flags_of(const struct ibv_cq_init_attr_ex *attr)
 	((uint64_t)IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                                           \
 	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
+static int check_channel(const struct ibv_context *context, struct ibv_comp_channel *channel)
+{
+	char name[VB_NAME_MAX];
+
+	if (vb_refuses(channel, VB_KIND_CHANNEL))
+		return refusal_noted();
+	vb_object_name(channel, VB_KIND_CHANNEL, name);
+	if (vb_object_is_inherited(channel))
+		return refuse(WHY_INHERITED, name);
+	return channel->context == context ? 0 : refuse(WHY_OTHER_CONTEXT, name);
+}
+
 static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+	const uint32_t flags_known =
+		IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	const struct ctl_profile *profile = vb_profile(vb_device(context));
 	struct ibv_pd *pd = parent_domain(attr);
 
 	if (attr->comp_mask & ~known)
-		return EINVAL;
-	if (flags_of(attr) &
-	    ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
-		return EOPNOTSUPP;
-	if (attr->wc_flags & WITH_TIMESTAMP &&
-	    !vb_profile(vb_device(context))->completion_timestamp)
-		return EOPNOTSUPP;
+		return refuse(WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)(attr->comp_mask & ~known));
+	if (flags_of(attr) & ~flags_known)
+		return refuse(WHY_BITS_REFUSED, "flags", (uint64_t)(flags_of(attr) & ~flags_known));
+	if (attr->wc_flags & WITH_TIMESTAMP && !profile->completion_timestamp)
+		return refuse(WHY_NOT_OFFERED, "completion timestamps");
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
-	    (!pd || !vb_is_pd(pd) || !vb_pd(pd)->under))
-		return EINVAL;
-	if (attr->cqe < 1 || attr->cqe > vb_profile(vb_device(context))->max_cqe)
-		return EINVAL;
+	    (vb_refuses_pd(pd) || refuse_if(!vb_pd(pd)->under, WHY_NOT_A_PARENT)))
+		return refusal_noted();
+	if (attr->cqe < 1)
+		return refuse(WHY_BELOW_ONE, "cqe", (int64_t)attr->cqe);
+	if (attr->cqe > profile->max_cqe)
+		return refuse(WHY_ABOVE_LIMIT, "cqe", (uint64_t)attr->cqe,
+			      (uint64_t)profile->max_cqe);
 	if (attr->comp_vector >= (uint32_t)context->num_comp_vectors)
-		return EINVAL;
-	if (attr->channel &&
-	    (!vb_object_is_live(attr->channel, VB_KIND_CHANNEL) ||
-	     attr->channel->context != context || vb_object_is_inherited(attr->channel)))
-		return EINVAL;
-	return 0;
+		return refuse(WHY_COMP_VECTOR, (int)attr->comp_vector, context->num_comp_vectors);
+	return attr->channel ? check_channel(context, attr->channel) : 0;
 }
 
 static void init_base(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
@@ -98,7 +111,7 @@ static int take_ring(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 	cq->parent_domain = pd;
 	if (!vb_buffer_alloc(&cq->ring, cq->parent_domain, rxe_cq_ring_bytes(attr->cqe),
 			     VB_BUFFER_CQ))
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "the ring of the CQ");
 	return 0;
 }
 
@@ -113,23 +126,25 @@ static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
 static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr,
 				enum inject_verb verb)
 {
+	const char *call = inject_verb_str(verb);
 	struct vb_cq *cq;
 	int err;
 
-	if (!vb_is_context(context) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail_as(call, refusal_noted());
 	if (vb_gate_fails(context, verb))
-		return NULL;
+		return vb_fail_as(call, errno);
 	err = check_attr(context, attr);
 	if (err)
-		return vb_fail(err);
+		return vb_fail_as(call, err);
 	cq = vb_object_new(context, VB_KIND_CQ, sizeof(*cq));
 	if (!cq)
-		return NULL;
-	err = vb_cq_ex_fill(cq, attr->wc_flags) ? take_ring(cq, attr) : EOPNOTSUPP;
+		return vb_fail_as(call, errno);
+	err = vb_cq_ex_fill(cq, attr->wc_flags) ? take_ring(cq, attr)
+						: refuse(WHY_WC_FIELDS, attr->wc_flags);
 	if (err) {
 		return_ring(cq);
-		return vb_object_undo(cq, err);
+		return vb_fail_as(call, vb_object_undo(cq, err));
 	}
 	cq->single_threaded = is_single_threaded(attr);
 	rxe_cq_init(&cq->cq, cq->ring.memory, attr->cqe, cq);
@@ -154,8 +169,9 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	};
 	struct ibv_cq_ex *cq;
 
-	if (cqe < 1 || comp_vector < 0)
-		return vb_fail(EINVAL);
+	if (refuse_if(cqe < 1, WHY_BELOW_ONE, "cqe", (int64_t)cqe) ||
+	    refuse_if(comp_vector < 0, WHY_COMP_VECTOR, comp_vector, 1))
+		return vb_fail(refusal_noted());
 	cq = create(context, &attr, INJECT_VERB_create_cq);
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
@@ -165,12 +181,12 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 	struct vb_cq *cq = vb_cq(base);
 
 	if (vb_verb_fails(base->context, req_notify_cq))
-		return errno;
+		return vb_result(errno);
 	/* No event can come. */
 	if (!cq->channel)
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NO_CHANNEL, base->handle));
 	if (!vb_lock_engine(cq->dev, cq->forks))
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NO_ENGINE, "object"));
 	if (cq->cq.armed == RXE_CQ_IDLE)
 		progress_cq_armed(&cq->dev->progress);
 	if (rxe_cq_arm(&cq->cq, solicited_only ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY))
@@ -198,14 +214,15 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	struct vb_buffer ring;
 	bool fits = false;
 
-	if (!vb_object_is_live(cq, VB_KIND_CQ) || cqe < 1 ||
-	    (uint32_t)cqe > vb_profile(cq->dev)->max_cqe)
-		return vb_result(EINVAL);
+	if (vb_refuses(cq, VB_KIND_CQ) || refuse_if(cqe < 1, WHY_BELOW_ONE, "cqe", (int64_t)cqe) ||
+	    refuse_if((uint32_t)cqe > vb_profile(cq->dev)->max_cqe, WHY_ABOVE_LIMIT, "cqe",
+		      (uint64_t)cqe, (uint64_t)vb_profile(cq->dev)->max_cqe))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, resize_cq))
-		return errno;
+		return vb_result(errno);
 	if (!vb_buffer_alloc(&ring, cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe),
 			     VB_BUFFER_CQ))
-		return vb_result(ENOMEM);
+		return vb_result(refuse(WHY_NO_MEMORY, "the ring of the CQ"));
 	if (vb_lock_engine(cq->dev, cq->forks)) {
 		pthread_mutex_lock(&cq->lock);
 		fits = change_ring(cq, &ring, cqe);
@@ -213,7 +230,7 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 		progress_unlock(&cq->dev->progress);
 	}
 	vb_buffer_free(&ring, cq->parent_domain, VB_BUFFER_CQ);
-	return vb_result(fits ? 0 : EINVAL);
+	return vb_result(fits ? 0 : refuse(WHY_CQ_HOLDS, cqe, base->handle));
 }
 
 /* ibv_modify_cq(3). EINVAL: no live CQ, or an unknown attribute. */
@@ -221,15 +238,16 @@ static int modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr)
 {
 	struct vb_cq *cq = vb_cq(base);
 
-	if (!vb_object_is_live(cq, VB_KIND_CQ) || !attr ||
-	    (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE))
-		return vb_result(EINVAL);
+	if (vb_refuses(cq, VB_KIND_CQ) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE, WHY_UNKNOWN_BITS,
+		      "attr_mask", (uint64_t)attr->attr_mask))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, modify_cq))
-		return errno;
+		return vb_result(errno);
 	if (!vb_profile(cq->dev)->cq_moderation)
-		return vb_result(EOPNOTSUPP);
+		return vb_result(refuse(WHY_NOT_OFFERED, "moderation of CQs"));
 	if (!vb_lock_engine(cq->dev, cq->forks))
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NO_ENGINE, "object"));
 	if (attr->attr_mask & IBV_CQ_ATTR_MODERATE)
 		rxe_cq_moderate(&cq->cq, attr->moderate.cq_count, attr->moderate.cq_period);
 	progress_unlock(&cq->dev->progress);

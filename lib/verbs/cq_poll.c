@@ -11,6 +11,7 @@
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/forks.h"
@@ -71,12 +72,12 @@ int vb_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	int done = 0;
 
 	if (num_entries <= 0)
-		return num_entries < 0 ? -vb_result(EINVAL) : 0;
+		return num_entries < 0 ? -vb_result(refuse(WHY_NUM_ENTRIES, num_entries)) : 0;
 	/* A CQ that this process inherited by fork() belongs to its parent. */
 	if (!wc || cq->forks != vb_forks())
-		return -vb_result(EINVAL);
+		return -vb_result(wc ? refuse(WHY_NO_ENGINE, "CQ") : refuse(WHY_NULL, "wc"));
 	if (vb_verb_fails(base->context, poll_cq))
-		return -errno;
+		return -vb_result(errno);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
 	while (done < num_entries) {
@@ -112,6 +113,15 @@ static int advance(struct vb_cq *cq, bool progress)
 	return 0;
 }
 
+static int __attribute__((cold, noinline)) refuse_start(const struct ibv_poll_cq_attr *attr)
+{
+	if (!attr)
+		return refuse(WHY_NULL, "attr");
+	if (attr->comp_mask)
+		return refuse(WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask);
+	return refuse(WHY_NO_ENGINE, "CQ");
+}
+
 /* Holds the reader's lock until end_poll, which programs call after a start_poll that returned
  * 0. */
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
@@ -121,7 +131,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 	/* A CQ that this process inherited by fork() belongs to its parent. */
 	if (!attr || attr->comp_mask || cq->forks != vb_forks())
-		return vb_result(EINVAL);
+		return vb_result(refuse_start(attr));
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
 	err = advance(cq, true);

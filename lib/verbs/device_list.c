@@ -11,6 +11,7 @@
 
 #include "lib/control/cancel.h"
 #include "lib/control/log.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
@@ -170,7 +171,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 		*num_devices = 0;
 	ret = calloc(VB_MAX_DEVICES + 1, sizeof(struct ibv_device *));
 	if (!ret)
-		return vb_fail(ENOMEM);
+		return vb_fail(refuse(WHY_NO_MEMORY, "the list of devices"));
 
 	pthread_mutex_lock(&lock);
 	err = list(info, &n, &old);
@@ -201,7 +202,8 @@ void ibv_free_device_list(struct ibv_device **list)
 
 const char *ibv_get_device_name(struct ibv_device *device)
 {
-	return vb_device_of(device) ? device->name : vb_fail(EINVAL);
+	return vb_device_of(device) ? device->name
+				    : vb_fail(refuse(WHY_NOT_A_DEVICE, (void *)device));
 }
 
 __be64 ibv_get_device_guid(struct ibv_device *device)
@@ -209,7 +211,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 	const struct vb_device *dev = vb_device_of(device);
 
 	if (!dev)
-		errno = EINVAL;
+		vb_result(refuse(WHY_NOT_A_DEVICE, (void *)device));
 	return dev ? dev->info.node_guid : 0;
 }
 

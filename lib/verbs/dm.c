@@ -12,6 +12,7 @@
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
 #include "lib/progress/memory.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/mr.h"
@@ -54,23 +55,31 @@ static struct vb_dm *new_dm(struct ibv_context *context)
  * such range. */
 static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
+	uint64_t arena_bytes;
 	struct vb_dm *dm;
 	int err;
 
-	if (!vb_is_context(context) || !attr || attr->comp_mask || attr->length == 0)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(attr->comp_mask, WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask) ||
+	    refuse_if(attr->length == 0, WHY_BELOW_ONE, "length", INT64_C(0)))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(context, alloc_dm))
-		return NULL;
-	if (attr->length > vb_device(context)->info.arena_bytes || attr->log_align_req > 63)
-		return vb_fail(EINVAL);
+		return vb_fail(errno);
+	arena_bytes = vb_device(context)->info.arena_bytes;
+	if (refuse_if(attr->length > arena_bytes, WHY_DM_LENGTH, (uint64_t)attr->length,
+		      arena_bytes) ||
+	    refuse_if(attr->log_align_req > 63, WHY_DM_ALIGN, attr->log_align_req))
+		return vb_fail(refusal_noted());
 
 	dm = new_dm(context);
 	if (!dm)
-		return NULL;
-	err = -ctl_alloc_dm(&vb_context(context)->ctl, attr->length, attr->log_align_req,
-			    &dm->newer.handle, &dm->offset);
+		return vb_fail(errno);
+	err = ctl_alloc_dm(&vb_context(context)->ctl, attr->length, attr->log_align_req,
+			   &dm->newer.handle, &dm->offset);
+	err = err == -ENOMEM ? refuse(WHY_DM_FULL, (uint64_t)attr->length)
+			     : vb_server_result(err, VB_KIND_DM);
 	if (err)
-		return vb_object_undo(dm, err);
+		return vb_fail(vb_object_undo(dm, err));
 	dm->len = attr->length;
 	vb_object_set_handle(dm, dm->newer.handle);
 	return &dm->base;
@@ -84,17 +93,18 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	struct vb_dm *dm;
 	int err;
 
-	if (!vb_is_context(context))
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(context, import_dm))
-		return NULL;
+		return vb_fail(errno);
 
 	dm = new_dm(context);
 	if (!dm)
-		return NULL;
-	err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_DM, handle, &found);
+		return vb_fail(errno);
+	err = vb_query_result(ctl_query(&vb_context(context)->ctl, CTL_KIND_DM, handle, &found),
+			      VB_KIND_DM, handle);
 	if (err)
-		return vb_object_undo(dm, err);
+		return vb_fail(vb_object_undo(dm, err));
 	dm->newer.handle = handle;
 	dm->offset = found.addr;
 	dm->len = found.len;
@@ -125,33 +135,38 @@ static int copy_bytes(struct vb_dm *dm, uint64_t offset, void *to, const void *f
 	struct ctl_attachment *at = &dev->attachment;
 	_Atomic uint32_t *inside = &vb_slot(dev)->inside;
 	uint8_t *bytes = at->arena + dm->offset + offset;
-	int err = EINVAL;
+	bool is_live, ok = false;
 
 	atomic_fetch_add(inside, 1);
-	if (ctl_handle_live(at->shared, dm->newer.handle)) {
-		bool ok = to ? memory_copy(to, bytes, length)
-			     : memory_copy_in_order(bytes, from, length);
-
+	is_live = ctl_handle_live(at->shared, dm->newer.handle);
+	if (is_live) {
+		ok = to ? memory_copy(to, bytes, length)
+			: memory_copy_in_order(bytes, from, length);
 		memory_turn_ends();
-		err = ok ? 0 : EFAULT;
 	}
 	atomic_fetch_sub(inside, 1);
-	return err;
+	if (!is_live)
+		return refuse(WHY_DM_FREED, dm->newer.handle);
+	return ok ? 0 : refuse(WHY_DM_FAULT, length, to ? to : from);
 }
 
 static int copy(struct ibv_dm *base, uint64_t offset, void *to, const void *from, size_t length,
 		enum inject_verb verb)
 {
+	const char *call = inject_verb_str(verb);
 	struct vb_dm *dm = vb_dm(base);
 
-	if (!vb_object_is_live(dm, VB_KIND_DM) || !vb_is_context(base->context) ||
-	    !is_within(dm, offset, length) || !is_whole_words(dm, offset, length))
-		return vb_result(EINVAL);
+	if (vb_refuses(dm, VB_KIND_DM) || vb_refuses_context(base->context) ||
+	    refuse_if(!is_within(dm, offset, length), WHY_DM_RANGE, offset, (uint64_t)length,
+		      dm->len) ||
+	    refuse_if(!is_whole_words(dm, offset, length), WHY_DM_WORDS, offset, (uint64_t)length))
+		return vb_result_as(call, refusal_noted());
 	if (vb_gate_fails(base->context, verb))
-		return errno;
+		return vb_result_as(call, errno);
 	if (length == 0)
 		return 0;
-	return vb_result(to || from ? copy_bytes(dm, offset, to, from, length) : EINVAL);
+	return vb_result_as(call, to || from ? copy_bytes(dm, offset, to, from, length)
+					     : refuse(WHY_NULL, "host_addr"));
 }
 
 static int memcpy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from, size_t length)
@@ -175,24 +190,26 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 				size_t length, unsigned int access)
 {
 	struct vb_dm *dm = vb_dm(base);
-	const struct vb_mr like = { .of_dm = true, .access = access, .base.length = length };
+	const struct vb_mr like = { .dm = dm, .access = access, .base.length = length };
 	struct ctl_reg_mr reg = { .kind = RXE_MR_ARENA, .addr = offset, .len = length };
-	int err;
 
-	if (!vb_is_pd(pd) || !vb_object_is_live(dm, VB_KIND_DM) || pd->context != base->context)
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd) || vb_refuses(dm, VB_KIND_DM) ||
+	    refuse_if(pd->context != base->context, WHY_OTHER_CONTEXT, "the device memory"))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(pd->context, reg_dm_mr))
-		return NULL;
-	if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned int)ACCESS_KNOWN))
-		return vb_fail(EINVAL);
-	err = vb_access_check(access);
-	if (err || !is_within(dm, offset, length))
-		return vb_fail(EINVAL);
+		return vb_fail(errno);
+	if (refuse_if(!(access & IBV_ACCESS_ZERO_BASED), WHY_DM_ZERO_BASED) ||
+	    refuse_if(access & ~(unsigned int)ACCESS_KNOWN, WHY_ACCESS_UNKNOWN,
+		      access & ~(unsigned int)ACCESS_KNOWN) ||
+	    vb_access_check(access) ||
+	    refuse_if(!is_within(dm, offset, length), WHY_DM_RANGE, offset, (uint64_t)length,
+		      dm->len))
+		return vb_fail(refusal_noted());
 
 	reg.pd = pd->handle;
 	reg.dm = dm->newer.handle;
 	reg.rights = access & (unsigned int)ACCESS_RIGHTS;
-	return vb_mr_make(pd, &like, &reg);
+	return vb_made(vb_mr_make(pd, &like, &reg));
 }
 
 /* Returns a descriptor, or -1 and errno. The kernel makes the dmabuf if it has udmabuf and the
@@ -201,11 +218,13 @@ int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 {
 	int err, fd;
 
-	if (!vb_object_is_live(dm, VB_KIND_DM) || !vb_is_context(dm->context))
-		return vb_minus_one(EINVAL);
+	if (vb_refuses(dm, VB_KIND_DM) || vb_refuses_context(dm->context))
+		return vb_minus_one(refusal_noted());
 	if (vb_verb_fails(dm->context, dm_export_dmabuf_fd))
-		return -1;
-	err = -ctl_export_dm(&vb_context(dm->context)->ctl, vb_dm(dm)->newer.handle, &fd);
+		return vb_minus_one(errno);
+	err = vb_server_result(
+		ctl_export_dm(&vb_context(dm->context)->ctl, vb_dm(dm)->newer.handle, &fd),
+		VB_KIND_DM);
 	return err ? vb_minus_one(err) : fd;
 }
 

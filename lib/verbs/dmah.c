@@ -11,6 +11,7 @@
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/mr.h"
@@ -36,15 +37,16 @@ static int check(const struct ibv_dmah_init_attr *attr)
 	uint32_t mask = attr->comp_mask;
 
 	if (mask & ~known)
-		return EINVAL;
+		return refuse(WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)(mask & ~known));
 	if ((mask & IBV_DMAH_INIT_ATTR_MASK_CPU_ID) &&
 	    attr->cpu_id >= (uint64_t)sysconf(_SC_NPROCESSORS_CONF))
-		return EINVAL;
+		return refuse(WHY_DMAH_CPU, attr->cpu_id, sysconf(_SC_NPROCESSORS_CONF));
 	if ((mask & IBV_DMAH_INIT_ATTR_MASK_PH) && attr->ph > MAX_PH)
-		return EINVAL;
+		return refuse(WHY_ABOVE_LIMIT, "ph", (uint64_t)attr->ph, (uint64_t)MAX_PH);
 	if ((mask & IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE) &&
 	    attr->tph_mem_type > IBV_TPH_MEM_TYPE_PM)
-		return EINVAL;
+		return refuse(WHY_BAD_VALUE, "tph_mem_type", (uint64_t)attr->tph_mem_type,
+			      "neither volatile nor persistent memory");
 	return 0;
 }
 
@@ -67,20 +69,21 @@ struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_ini
 	struct ctl_dmah hints;
 	int err;
 
-	if (!vb_is_context(context) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(context, alloc_dmah))
-		return NULL;
+		return vb_fail(errno);
 	err = check(attr);
 	if (err)
 		return vb_fail(err);
 	dmah = vb_object_new(context, VB_KIND_DMAH, sizeof(*dmah));
 	if (!dmah)
-		return NULL;
+		return vb_fail(errno);
 	hints = hints_of(attr);
-	err = -ctl_alloc_dmah(&vb_context(context)->ctl, &hints, &dmah->handle);
+	err = vb_server_result(ctl_alloc_dmah(&vb_context(context)->ctl, &hints, &dmah->handle),
+			       VB_KIND_DMAH);
 	if (err)
-		return vb_object_undo(dmah, err);
+		return vb_fail(vb_object_undo(dmah, err));
 	vb_object_set_handle(dmah, dmah->handle);
 	return &dmah->base;
 }
@@ -97,7 +100,8 @@ int ibv_dealloc_dmah(struct ibv_dmah *dmah)
 bool vb_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *context,
 		    uint32_t *ret_handle)
 {
-	if (!vb_object_is_live(base, VB_KIND_DMAH) || base->context != context)
+	if (vb_refuses(base, VB_KIND_DMAH) ||
+	    refuse_if(base->context != context, WHY_OTHER_CONTEXT, "the DMA handle"))
 		return false;
 	*ret_handle = container_of(base, const struct vb_dmah, base)->handle;
 	return true;

@@ -14,6 +14,7 @@
 
 #include "emu/raw/frame.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -76,16 +77,24 @@ static int add_header(struct vb_flow *flow, const struct spec_row *row, bool inn
 		value[offsetof(struct raw_eth, tagged)] = 0xff;
 		mask[offsetof(struct raw_eth, tagged)] = 0xff;
 	}
-	return raw_rule_add(&flow->flow.rule, row->header, inner, value, mask) ? 0 : EINVAL;
+	return raw_rule_add(&flow->flow.rule, row->header, inner, value, mask)
+		       ? 0
+		       : refuse(WHY_FLOW_SPEC, row->type, row->size,
+				"it does not follow the specifications before it, or is too much");
 }
 
 /* One for each flow, as Linux demands. */
 static int add_counters(struct vb_flow *flow, struct ibv_counters *counters)
 {
-	if (flow->counters)
-		return EINVAL;
-	flow->counters = vb_counters_find(flow->context, counters);
-	return flow->counters ? 0 : EINVAL;
+	const bool is_first = !flow->counters;
+
+	flow->counters = is_first ? vb_counters_find(flow->context, counters) : NULL;
+	return flow->counters ? 0 : refuse(WHY_FLOW_COUNTERS);
+}
+
+static int refuse_size(uint32_t type, uint16_t size)
+{
+	return refuse(WHY_FLOW_SPEC, type, size, "this type has another size");
 }
 
 /* Copies: specifications may lie unaligned. */
@@ -97,20 +106,21 @@ static int add_action(struct vb_flow *flow, uint32_t type, uint16_t size, const 
 	switch (type) {
 	case IBV_FLOW_SPEC_ACTION_TAG:
 		if (size != sizeof(tag))
-			return EINVAL;
+			return refuse_size(type, size);
 		memcpy(&tag, spec, sizeof(tag));
 		flow->flow.tag = tag.tag_id;
 		return 0;
 	case IBV_FLOW_SPEC_ACTION_DROP:
 		flow->flow.drops = true;
-		return size == sizeof(struct ibv_flow_spec_action_drop) ? 0 : EINVAL;
+		return size == sizeof(struct ibv_flow_spec_action_drop) ? 0
+									: refuse_size(type, size);
 	case IBV_FLOW_SPEC_ACTION_COUNT:
 		if (size != sizeof(count))
-			return EINVAL;
+			return refuse_size(type, size);
 		memcpy(&count, spec, sizeof(count));
 		return add_counters(flow, count.counters);
-	case IBV_FLOW_SPEC_ACTION_HANDLE: return EOPNOTSUPP;
-	default: return EINVAL;
+	case IBV_FLOW_SPEC_ACTION_HANDLE: return refuse(WHY_FLOW_ACTION);
+	default: return refuse(WHY_FLOW_SPEC, type, size, "the type is unknown");
 	}
 }
 
@@ -125,7 +135,7 @@ static int add_spec(struct vb_flow *flow, const uint8_t *spec, uint16_t *ret_siz
 	if (!row)
 		return add_action(flow, type, *ret_size, spec);
 	if (*ret_size != row->size)
-		return EINVAL;
+		return refuse_size(type, *ret_size);
 	return add_header(flow, row, type & IBV_FLOW_SPEC_INNER, spec);
 }
 
@@ -151,23 +161,29 @@ static int convert(struct vb_flow *flow, const struct ibv_flow_attr *attr)
 
 static int check_attr(const struct ibv_flow_attr *attr)
 {
-	if (attr->comp_mask || attr->port != VB_PORT || attr->flags & ~FLAGS_KNOWN ||
-	    (uint32_t)attr->type > IBV_FLOW_ATTR_SNIFFER)
-		return EINVAL;
+	if (attr->comp_mask)
+		return refuse(WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask);
+	if (attr->port != VB_PORT)
+		return refuse(WHY_BAD_PORT, attr->port);
+	if (attr->flags & ~FLAGS_KNOWN)
+		return refuse(WHY_UNKNOWN_BITS, "flags", (uint64_t)(attr->flags & ~FLAGS_KNOWN));
+	if ((uint32_t)attr->type > IBV_FLOW_ATTR_SNIFFER)
+		return refuse(WHY_BAD_VALUE, "type", (uint64_t)attr->type,
+			      "no enum ibv_flow_attr_type");
 	if (attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS)
-		return EOPNOTSUPP;
+		return refuse(WHY_FLOW_EGRESS);
 	/* ibv_create_flow(3): the others match by their type, and none passes on. */
 	if (attr->type != IBV_FLOW_ATTR_NORMAL &&
 	    (attr->num_of_specs || attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP))
-		return EINVAL;
+		return refuse(WHY_FLOW_TYPE, attr->type);
 	return 0;
 }
 
 static int check_qp(const struct ibv_qp *qp)
 {
 	if (qp->qp_type == IBV_QPT_UD)
-		return EOPNOTSUPP;
-	return qp->qp_type == IBV_QPT_RAW_PACKET ? 0 : EINVAL;
+		return refuse(WHY_FLOW_UD, qp->qp_num);
+	return qp->qp_type == IBV_QPT_RAW_PACKET ? 0 : refuse(WHY_FLOW_QP, qp->qp_num);
 }
 
 static int enter_engine(struct vb_flow *flow)
@@ -175,7 +191,7 @@ static int enter_engine(struct vb_flow *flow)
 	int err;
 
 	if (!vb_lock_engine(flow->qp->dev, flow->qp->forks))
-		return EINVAL;
+		return refuse(WHY_NO_ENGINE, "object");
 	flow->flow.qp = &flow->qp->qp;
 	err = vb_counters_bind(flow);
 	if (!err)
@@ -190,10 +206,10 @@ static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *att
 	struct vb_flow *flow;
 	int err;
 
-	if (!vb_object_is_live(qp, VB_KIND_QP) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses(qp, VB_KIND_QP) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(qp->context, create_flow))
-		return NULL;
+		return vb_fail(errno);
 	err = check_qp(qp);
 	if (!err)
 		err = check_attr(attr);
@@ -201,7 +217,7 @@ static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *att
 		return vb_fail(err);
 	flow = vb_object_new(qp->context, VB_KIND_FLOW, sizeof(*flow));
 	if (!flow)
-		return NULL;
+		return vb_fail(errno);
 	flow->base.context = qp->context;
 	flow->base.handle = atomic_fetch_add(&last_handle, 1) + 1;
 	flow->qp = vb_qp(qp);
@@ -209,7 +225,7 @@ static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *att
 	if (!err)
 		err = enter_engine(flow);
 	if (err)
-		return vb_object_undo(flow, err);
+		return vb_fail(vb_object_undo(flow, err));
 	vb_object_use(qp);
 	return &flow->base;
 }

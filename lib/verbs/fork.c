@@ -8,6 +8,7 @@
 #include "lib/verbs/device_list.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/pd.h"
+#include "lib/verbs/refused.h"
 
 /* No hardware accesses registered pages, so copy-on-write does them no harm (ibv_fork_init(3)). The
  * engine and its sockets stay in the parent: the child drops its copy and gets an engine with its
@@ -18,6 +19,7 @@ static void in_child(void)
 
 	vb_objects_fork_child();
 	vb_pds_forked();
+	vb_refused_forked();
 	memory_forked();
 	vb_devices_forked();
 }

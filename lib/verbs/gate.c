@@ -16,6 +16,7 @@
 #include "lib/control/log.h"
 #include "lib/inject/rule.h"
 #include "lib/progress/fault.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 
 #define OPEN_UNKNOWN 1u
@@ -112,7 +113,7 @@ static int decide(struct vb_device *dev, struct vb_gate_rules *verbs, enum injec
 		nth = ++verbs->calls[place][verb];
 		if (err || !inject_fires_verb(rule, id, verb, nth))
 			continue;
-		err = rule->u.verb.error;
+		err = refuse(WHY_FAULT(rule->u.verb.error), id, nth);
 		faults_count(&dev->progress, place, id);
 		ctl_log(CTL_LOG_INFO, "fault %u: call %u of %s fails: %s", id, nth,
 			inject_verb_str(verb), strerror(err));
@@ -142,7 +143,7 @@ int vb_gate_dead(struct ibv_context *context, enum inject_verb_kind kind)
 {
 	const struct vb_context *ctx = vb_context(context);
 
-	return !ctx->closing && is_dead(ctx, kind) ? EIO : 0;
+	return !ctx->closing && is_dead(ctx, kind) ? refuse(WHY_FATAL) : 0;
 }
 
 bool vb_gate_refuses(struct ibv_context *context, enum inject_verb verb)
@@ -156,7 +157,7 @@ bool vb_gate_refuses(struct ibv_context *context, enum inject_verb verb)
 	pthread_mutex_lock(&gate->lock);
 	refresh(ctx->dev);
 	if (is_dead(ctx, inject_verb_kind(verb)))
-		err = EIO;
+		err = refuse(WHY_FATAL);
 	else if (gate->rules)
 		err = decide(ctx->dev, gate->rules, verb);
 	pthread_mutex_unlock(&gate->lock);

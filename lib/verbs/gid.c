@@ -16,6 +16,7 @@
 #include "lib/abi/private.h"
 #include "lib/control/cancel.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/ah.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
@@ -30,7 +31,8 @@ enum gid_type_sysfs {
 /* Reads an entry. False: no live context, or no such entry. */
 static bool slot(struct ibv_context *context, uint32_t port, uint64_t index, struct gid *ret)
 {
-	if (!vb_is_context(context) || port != VB_PORT || index >= RXE_MAX_GIDS)
+	if (vb_refuses_context(context) || refuse_if(port != VB_PORT, WHY_BAD_PORT, port) ||
+	    refuse_if(index >= RXE_MAX_GIDS, WHY_SGID_INDEX, (uint32_t)index, RXE_MAX_GIDS))
 		return false;
 	*ret = device_link_gid(&vb_device(context)->progress, (uint32_t)index);
 	return true;
@@ -40,10 +42,10 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
 {
 	struct gid gid;
 
-	if (index < 0 || !ret || !slot(context, port, (uint64_t)index, &gid))
-		return vb_minus_one(EINVAL);
+	if (refuse_if(!ret, WHY_NULL, "gid") || !slot(context, port, (uint32_t)index, &gid))
+		return vb_minus_one(refusal_noted());
 	if (vb_verb_fails(context, query_gid))
-		return -1;
+		return vb_minus_one(errno);
 	memcpy(ret->raw, gid.raw, sizeof(ret->raw));
 	return 0;
 }
@@ -53,10 +55,10 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 {
 	struct gid gid;
 
-	if (!type || !slot(context, port, index, &gid))
-		return vb_minus_one(EINVAL);
+	if (refuse_if(!type, WHY_NULL, "type") || !slot(context, port, index, &gid))
+		return vb_minus_one(refusal_noted());
 	if (vb_verb_fails(context, query_gid_type))
-		return -1;
+		return vb_minus_one(errno);
 	*type = gid_is_zero(&gid) ? GID_TYPE_V1 : GID_TYPE_V2;
 	return 0;
 }
@@ -83,14 +85,17 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 {
 	struct gid gid;
 
-	if (!entry || entry_size < sizeof(union ibv_gid) || !slot(context, port, index, &gid))
-		return vb_result(EINVAL);
+	if (refuse_if(!entry, WHY_NULL, "entry") ||
+	    refuse_if(entry_size < sizeof(union ibv_gid), WHY_SMALL_STRUCT, "struct ibv_gid_entry",
+		      entry_size, sizeof(union ibv_gid)) ||
+	    !slot(context, port, index, &gid))
+		return vb_result(refusal_noted());
 	if (flags)
-		return vb_result(EOPNOTSUPP);
+		return vb_result(refuse(WHY_BITS_REFUSED, "flags", (uint64_t)flags));
 	if (vb_verb_fails(context, query_gid_ex))
-		return errno;
+		return vb_result(errno);
 	if (gid_is_zero(&gid))
-		return vb_result(ENODATA);
+		return vb_result(refuse(WHY_GID_EMPTY, index));
 	entry_write(entry, entry_size, context, index, &gid);
 	return 0;
 }
@@ -100,20 +105,22 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 {
 	size_t n = 0;
 
-	if (!vb_is_context(context) || (!entries && max_entries) ||
-	    entry_size < sizeof(union ibv_gid))
-		return -vb_result(EINVAL);
+	if (vb_refuses_context(context) ||
+	    refuse_if(!entries && max_entries, WHY_NULL, "entries") ||
+	    refuse_if(entry_size < sizeof(union ibv_gid), WHY_SMALL_STRUCT, "struct ibv_gid_entry",
+		      entry_size, sizeof(union ibv_gid)))
+		return -vb_result(refusal_noted());
 	if (flags)
-		return -vb_result(EOPNOTSUPP);
+		return -vb_result(refuse(WHY_BITS_REFUSED, "flags", (uint64_t)flags));
 	if (vb_verb_fails(context, query_gid_table))
-		return -errno;
+		return -vb_result(errno);
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
 		const struct gid gid = device_link_gid(&vb_device(context)->progress, i);
 
 		if (gid_is_zero(&gid))
 			continue;
 		if (n == max_entries)
-			return -vb_result(EINVAL); /* entries has no space for all GIDs */
+			return -vb_result(refuse(WHY_GID_SPACE, max_entries));
 		entry_write((uint8_t *)entries + n++ * entry_size, entry_size, context, i, &gid);
 	}
 	return (ssize_t)n;
@@ -173,8 +180,9 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	struct rxe_av av;
 	int err;
 
-	if (!vb_is_context(context) || !attr || !eth_mac)
-		return vb_result(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(!eth_mac, WHY_NULL, "eth_mac"))
+		return vb_result(refusal_noted());
 	err = vb_av_from_attr(vb_device(context), attr, &av);
 	if (err)
 		return vb_result(err);
@@ -184,7 +192,7 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	else if (is_own(vb_device(context), &av.dgid))
 		memset(eth_mac, 0, ETHERNET_LL_SIZE); /* the address of lo */
 	else if (!neighbor_mac(&av.dgid, eth_mac))
-		return vb_result(EHOSTUNREACH);
+		return vb_result(refuse(WHY_NO_NEIGHBOR));
 	if (vid)
 		*vid = 0xffff; /* no VLAN */
 	return 0;

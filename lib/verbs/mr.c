@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/persist.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -41,10 +43,12 @@
 int vb_access_check(unsigned int access)
 {
 	if (access & ~(unsigned int)ACCESS_KNOWN)
-		return EINVAL;
+		return refuse(WHY_ACCESS_UNKNOWN, access & ~(unsigned int)ACCESS_KNOWN);
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
-		return EINVAL;
+		return refuse(WHY_ACCESS_NEEDS, access & IBV_ACCESS_REMOTE_WRITE
+							? "IBV_ACCESS_REMOTE_WRITE"
+							: "IBV_ACCESS_REMOTE_ATOMIC");
 	return 0;
 }
 
@@ -56,15 +60,20 @@ struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like, const str
 	if (!mr)
 		return NULL;
 	err = vb_pd_use(pd);
-	if (err)
-		return vb_object_undo(mr, err);
+	if (err) {
+		errno = vb_object_undo(mr, err);
+		return NULL;
+	}
 	*mr = *like;
 	mr->base.context = pd->context;
 	mr->base.pd = pd;
-	err = -ctl_reg_mr(&vb_context(pd->context)->ctl, reg, &mr->base.handle, &mr->base.lkey);
+	err = vb_server_result(
+		ctl_reg_mr(&vb_context(pd->context)->ctl, reg, &mr->base.handle, &mr->base.lkey),
+		VB_KIND_MR);
 	if (err) {
 		vb_pd_unuse(pd);
-		return vb_object_undo(mr, err);
+		errno = vb_object_undo(mr, err);
+		return NULL;
 	}
 	mr->base.rkey = mr->base.lkey;
 	vb_object_set_handle(mr, mr->base.handle);
@@ -75,10 +84,21 @@ struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like, const str
 static int range_check(uint64_t addr, uint64_t length, uint64_t iova)
 {
 	if (length > RXE_MAX_MR_SIZE)
-		return EINVAL;
-	if (addr > UINT64_MAX - length || iova > UINT64_MAX - length)
-		return EINVAL;
-	return 0;
+		return refuse(WHY_MR_LENGTH, length, (uint64_t)RXE_MAX_MR_SIZE);
+	if (addr > UINT64_MAX - length)
+		return refuse(WHY_WRAPS, "address", addr, length);
+	return iova > UINT64_MAX - length ? refuse(WHY_WRAPS, "iova", iova, length) : 0;
+}
+
+int vb_memory_admit(const void *addr, size_t length, bool write)
+{
+	const int err = memory_admit(addr, length, write);
+
+	if (err == ENOMEM)
+		return refuse(WHY_TOO_LARGE, (uint64_t)length, addr);
+	return err ? refuse(WHY_NOT_MAPPED, (uint64_t)length, addr,
+			    write ? ", or not writable" : "")
+		   : 0;
 }
 
 /* May this memory be registered? An on-demand region need not be mapped, and no page is touched;
@@ -92,11 +112,11 @@ static int admit(const void *addr, size_t length, uint64_t iova, unsigned int ac
 		/* A region without bytes serves operations without bytes. */
 		if (err || length == 0)
 			return err;
-		return memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
+		return vb_memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
 	}
 	memory_guard();
 	if (length == SIZE_MAX)
-		return addr || iova || (access & IBV_ACCESS_HUGETLB) ? EINVAL : 0;
+		return addr || iova || (access & IBV_ACCESS_HUGETLB) ? refuse(WHY_IMPLICIT) : 0;
 	return range_check((uintptr_t)addr, length, iova);
 }
 
@@ -107,10 +127,10 @@ int vb_mr_memory_check(const void *addr, size_t length, uint64_t iova, unsigned 
 	if (err || !(access & IBV_ACCESS_FLUSH_PERSISTENT))
 		return err;
 	if (!RXE_PERSISTENCE_SUPPORTED)
-		err = EOPNOTSUPP;
-	else if ((access & IBV_ACCESS_ON_DEMAND) || !persist_is_possible(addr, length))
-		err = EINVAL;
-	return err;
+		return refuse(WHY_NOT_OFFERED, "FLUSH for persistence");
+	if ((access & IBV_ACCESS_ON_DEMAND) || !persist_is_possible(addr, length))
+		return refuse(WHY_PERSISTENT);
+	return 0;
 }
 
 struct ctl_reg_mr vb_mr_plain(const struct ibv_pd *pd, const void *addr, size_t length,
@@ -126,27 +146,27 @@ struct ctl_reg_mr vb_mr_plain(const struct ibv_pd *pd, const void *addr, size_t 
 	};
 }
 
-static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-				  unsigned int access, uint32_t dmah)
+static struct ibv_mr *reg_by_addr(const char *call, struct ibv_pd *pd, void *addr, size_t length,
+				  uint64_t iova, unsigned int access, uint32_t dmah)
 {
 	struct vb_mr like = { .by_addr = true, .access = access };
 	struct ctl_reg_mr reg;
 	int err;
 
-	if (!vb_is_pd(pd))
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd))
+		return vb_fail_as(call, refusal_noted());
 	err = vb_access_check(access);
 	if (!err)
 		err = vb_mr_memory_check(addr, length, iova, access);
 	if (err)
-		return vb_fail(err);
+		return vb_fail_as(call, err);
 
 	like.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
 	like.base.addr = addr;
 	like.base.length = length;
 	reg = vb_mr_plain(pd, addr, length, like.iova, access);
 	reg.dmah = dmah;
-	return vb_mr_make(pd, &like, &reg);
+	return vb_made_as(call, vb_mr_make(pd, &like, &reg));
 }
 
 /* ibv_reg_mr(3). EINVAL: bad domain, access flags or length. EFAULT: the memory is not mapped, or
@@ -156,10 +176,12 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 				unsigned int access)
 {
 	/* verbs.h may turn ibv_reg_mr() into this call: the fault rules of both names apply. */
-	if (vb_is_pd(pd) && (iova == (uintptr_t)addr ? vb_verb_fails(pd->context, reg_mr)
-						     : vb_verb_fails(pd->context, reg_mr_iova)))
-		return NULL;
-	return reg_by_addr(pd, addr, length, iova, access, 0);
+	const enum inject_verb verb =
+		iova == (uintptr_t)addr ? INJECT_VERB_reg_mr : INJECT_VERB_reg_mr_iova;
+
+	if (vb_is_pd(pd) && vb_gate_fails(pd->context, verb))
+		return vb_fail_as(inject_verb_str(verb), errno);
+	return reg_by_addr(inject_verb_str(verb), pd, addr, length, iova, access, 0);
 }
 
 #undef ibv_reg_mr
@@ -179,9 +201,9 @@ struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr
 			      int access)
 {
 	if (!vb_buf_holds(buf, pd, addr, length))
-		return vb_fail(EINVAL);
+		return vb_fail(refuse(WHY_NOT_IN_BUF));
 	if (vb_verb_fails(pd->context, reg_buf_mr))
-		return NULL;
+		return vb_fail(errno);
 	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
 }
 
@@ -195,15 +217,15 @@ static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
 				  .rights = RXE_LOCAL_WRITE };
 	struct ibv_mr *mr;
 
-	if (!vb_is_pd(pd))
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(pd->context, alloc_null_mr))
-		return NULL;
+		return vb_fail(errno);
 	reg.pd = pd->handle;
 	mr = vb_mr_make(pd, &like, &reg);
 	if (mr)
 		mr->rkey = 0;
-	return mr;
+	return vb_made(mr);
 }
 
 int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_map,
@@ -214,14 +236,14 @@ int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_m
 	void *map;
 
 	if (fcntl(fd, F_GETFD) < 0)
-		return EBADF;
+		return refuse(WHY_BAD_FD, fd);
 	size = lseek(fd, 0, SEEK_END);
 	if (size < 0 || offset > (uint64_t)size || length > (uint64_t)size - offset)
-		return EINVAL;
+		return refuse(WHY_FD_RANGE, offset, length, (int64_t)size, fd);
 	map = mmap(NULL, length + skip, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
 		   (off_t)(offset - skip));
 	if (map == MAP_FAILED)
-		return errno == ENODEV ? EINVAL : errno;
+		return refuse(WHY_FD_MMAP(errno == ENODEV ? EINVAL : errno), fd, strerror(errno));
 	memory_guard();
 	*ret_map = map;
 	*ret_map_len = length + skip;
@@ -234,22 +256,24 @@ static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *a
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	int err;
 
-	if (!vb_is_pd(pd) || (attr->access & ~DMABUF_ACCESS))
-		return EINVAL;
+	if (vb_refuses_pd(pd))
+		return refusal_noted();
+	if (attr->access & ~DMABUF_ACCESS)
+		return refuse(WHY_ACCESS_UNKNOWN, (unsigned int)(attr->access & ~DMABUF_ACCESS));
 	err = vb_access_check((unsigned int)attr->access);
 	if (!err && attr->length == 0)
-		err = EINVAL;
+		err = refuse(WHY_BELOW_ONE, "length", INT64_C(0));
 	if (!err)
 		err = range_check(attr->fd_offset, attr->length, attr->iova);
 	/* An adapter maps pages: the offset and the iova must agree within a page. */
 	if (!err && ((attr->fd_offset ^ attr->iova) & (page - 1)))
-		err = EINVAL;
+		err = refuse(WHY_FD_PAGE, (uint64_t)attr->fd_offset, (uint64_t)attr->iova);
 	return err;
 }
 
 /* Maps a dmabuf, or any file that can be mapped, and registers the mapping. */
-static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr *attr,
-				uint32_t dmah)
+static struct ibv_mr *reg_by_fd(const char *call, struct ibv_pd *pd,
+				const struct ibv_mr_init_attr *attr, uint32_t dmah)
 {
 	struct vb_mr like = { .access = (unsigned int)attr->access };
 	uint8_t *first = NULL;
@@ -262,7 +286,7 @@ static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr
 				attr->access & IBV_ACCESS_LOCAL_WRITE, &like.map, &like.map_len,
 				&first);
 	if (err)
-		return vb_fail(err);
+		return vb_fail_as(call, err);
 	like.iova = attr->iova;
 	like.base.addr = (void *)(uintptr_t)attr->fd_offset; /* as in rdma-core */
 	like.base.length = attr->length;
@@ -272,7 +296,7 @@ static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr
 	if (!mr) {
 		err = errno;
 		munmap(like.map, like.map_len);
-		errno = err;
+		return vb_fail_as(call, err);
 	}
 	return mr;
 }
@@ -291,8 +315,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	};
 
 	if (vb_is_pd(pd) && vb_verb_fails(pd->context, reg_dmabuf_mr))
-		return NULL;
-	return reg_by_fd(pd, &attr, 0);
+		return vb_fail(errno);
+	return reg_by_fd(__func__, pd, &attr, 0);
 }
 
 /* A region is described by an address, perhaps within a buffer, or by a descriptor with an offset
@@ -306,14 +330,16 @@ static int check_ways(const struct ibv_pd *pd, const struct ibv_mr_init_attr *at
 	uint64_t mask = attr->comp_mask;
 	bool has_addr = mask & IBV_REG_MR_MASK_ADDR;
 
+	bool is_one_way;
+
 	if (mask & ~known)
-		return EOPNOTSUPP;
+		return refuse(WHY_BITS_REFUSED, "comp_mask", mask & ~known);
 	if ((mask & IBV_REG_MR_MASK_BUF) &&
 	    (!has_addr || !vb_buf_holds(newer->buf, pd, attr->addr, attr->length)))
-		return EINVAL;
-	if (has_addr)
-		return mask & by_fd ? EINVAL : 0;
-	return (mask & by_fd) == by_fd && (mask & IBV_REG_MR_MASK_IOVA) ? 0 : EINVAL;
+		return refuse(WHY_NOT_IN_BUF);
+	is_one_way = has_addr ? !(mask & by_fd)
+			      : (mask & by_fd) == by_fd && (mask & IBV_REG_MR_MASK_IOVA);
+	return is_one_way ? 0 : refuse(WHY_MR_WAYS, mask);
 }
 
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
@@ -322,23 +348,24 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 	uint64_t iova;
 	int err;
 
-	if (!vb_is_pd(pd) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(pd->context, reg_mr_ex))
-		return NULL;
+		return vb_fail(errno);
 	err = check_ways(pd, attr);
 	if (err)
 		return vb_fail(err);
 	/* As mlx5: an adapter cannot steer what it pages. rdma-core's tests demand it. */
 	if ((attr->comp_mask & IBV_REG_MR_MASK_DMAH) && (attr->access & IBV_ACCESS_ON_DEMAND))
-		return vb_fail(EOPNOTSUPP);
+		return vb_fail(refuse(WHY_DMAH_ODP));
 	if ((attr->comp_mask & IBV_REG_MR_MASK_DMAH) &&
 	    !vb_dmah_handle(attr->dmah, pd->context, &dmah))
-		return vb_fail(EINVAL);
+		return vb_fail(refusal_noted());
 	if (attr->comp_mask & IBV_REG_MR_MASK_FD)
-		return reg_by_fd(pd, attr, dmah);
+		return reg_by_fd(__func__, pd, attr, dmah);
 	iova = attr->comp_mask & IBV_REG_MR_MASK_IOVA ? attr->iova : (uintptr_t)attr->addr;
-	return reg_by_addr(pd, attr->addr, attr->length, iova, (unsigned int)attr->access, dmah);
+	return reg_by_addr(__func__, pd, attr->addr, attr->length, iova, (unsigned int)attr->access,
+			   dmah);
 }
 
 /* ibv_import_mr(3). ENOENT: the context has no region of this handle. EINVAL: the region belongs to
@@ -349,16 +376,18 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	struct vb_mr *mr;
 	int err;
 
-	if (!vb_is_pd(pd))
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd))
+		return vb_fail(refusal_noted());
 	mr = vb_object_begin(pd->context, VB_KIND_MR, sizeof(*mr), INJECT_VERB_import_mr);
 	if (!mr)
-		return NULL;
-	err = -ctl_query(&vb_context(pd->context)->ctl, CTL_KIND_MR, handle, &found);
+		return vb_fail(errno);
+	err = vb_query_result(ctl_query(&vb_context(pd->context)->ctl, CTL_KIND_MR, handle, &found),
+			      VB_KIND_MR, handle);
 	if (!err)
-		err = found.pd == pd->handle ? vb_pd_use(pd) : EINVAL;
+		err = found.pd == pd->handle ? vb_pd_use(pd)
+					     : refuse(WHY_OTHER_PD, "the MR", found.pd, pd->handle);
 	if (err)
-		return vb_object_undo(mr, err);
+		return vb_fail(vb_object_undo(mr, err));
 	mr->access = found.rights;
 	mr->iova = found.iova;
 	mr->base.pd = pd;

@@ -17,8 +17,8 @@ struct rxe_bind;
 
 struct vb_mr {
 	struct ibv_mr base;
-	bool by_addr; /* registered by an address of this process: ibv_rereg_mr() may change it */
-	bool of_dm;   /* registered by ibv_reg_dm_mr() */
+	bool by_addr;	/* registered by an address of this process: ibv_rereg_mr() may change it */
+	const void *dm; /* registered by ibv_reg_dm_mr() over this struct vb_dm; or NULL */
 	unsigned int access;
 	uint64_t iova;
 	void *map; /* of a descriptor's memory, which is registered like plain memory; else NULL */
@@ -38,6 +38,8 @@ struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like,
 /* Memory that a FLUSH is to make persistent must be mapped from files now: an on-demand region may
  * become anything. 0 or an errno, as rdma_rxe's for memory that is not persistent. */
 int vb_mr_memory_check(const void *addr, size_t length, uint64_t iova, unsigned int access);
+/* Is the memory mapped, writable if write, and no more than the machine holds? 0 or an errno. */
+int vb_memory_admit(const void *addr, size_t length, bool write);
 /* A request to register memory of this process. */
 struct ctl_reg_mr vb_mr_plain(const struct ibv_pd *pd, const void *addr, size_t length,
 			      uint64_t iova, unsigned int access);

@@ -12,6 +12,7 @@
 #include "lib/control/client.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/mr.h"
@@ -27,10 +28,10 @@ static int rereg_plan(const struct vb_mr *mr, int flags, struct ibv_pd *pd, void
 
 	*ret = *mr;
 	if (!flags)
-		return EINVAL;
+		return refuse(WHY_REREG_FLAGS, 0u);
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
 		if (pd->context != mr->base.context)
-			return EINVAL;
+			return refuse(WHY_OTHER_CONTEXT, "the PD");
 		ret->base.pd = pd;
 	}
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
@@ -60,7 +61,8 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 	/* The key stays and its meaning changes. The lock keeps this engine out of the region
 	 * meanwhile; the server waits for the engines of other processes. */
 	locked = progress_lock(&ctx->dev->progress);
-	err = -ctl_rereg_mr(&ctx->ctl, mr->base.handle, &reg, &to->base.lkey);
+	err = vb_server_result(ctl_rereg_mr(&ctx->ctl, mr->base.handle, &reg, &to->base.lkey),
+			       VB_KIND_MR);
 	if (locked)
 		progress_unlock(&ctx->dev->progress);
 	if (err) {
@@ -77,22 +79,26 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 static bool rereg_input_is_good(struct ibv_mr *mr, int flags, const struct ibv_pd *pd,
 				const void *addr, size_t length, int access)
 {
-	if (!vb_object_is_live(mr, VB_KIND_MR) || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
+	if (vb_refuses(mr, VB_KIND_MR) ||
+	    refuse_if(flags & ~IBV_REREG_MR_FLAGS_SUPPORTED, WHY_REREG_FLAGS, (unsigned int)flags))
 		return false;
 	/* Regions of descriptors, and imported ones. */
-	if (!vb_mr(mr)->by_addr && !vb_mr(mr)->of_dm)
+	if (refuse_if(!vb_mr(mr)->by_addr && !vb_mr(mr)->dm, WHY_REREG_KIND))
 		return false;
-	if ((flags & IBV_REREG_MR_CHANGE_PD) && !vb_is_pd(pd))
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && vb_refuses_pd(pd))
 		return false;
 	/* Only the implicit on-demand region begins at NULL. */
-	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!length || (!addr && length != SIZE_MAX)))
+	if (refuse_if((flags & IBV_REREG_MR_CHANGE_TRANSLATION) &&
+			      (!length || (!addr && length != SIZE_MAX)),
+		      WHY_REREG_LENGTH))
 		return false;
-	return !access || (flags & IBV_REREG_MR_CHANGE_ACCESS);
+	return !refuse_if(access && !(flags & IBV_REREG_MR_CHANGE_ACCESS), WHY_REREG_ACCESS,
+			  (unsigned int)access);
 }
 
 static int rereg_result(int err, enum ibv_rereg_mr_err_code code)
 {
-	errno = err;
+	vb_result_as("ibv_rereg_mr", err);
 	return code;
 }
 
@@ -105,13 +111,16 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 	int err;
 
 	if (!rereg_input_is_good(base, flags, pd, addr, length, access))
-		return rereg_result(EINVAL, IBV_REREG_MR_ERR_INPUT);
+		return rereg_result(refusal_noted(), IBV_REREG_MR_ERR_INPUT);
 	if (vb_verb_fails(base->context, rereg_mr))
-		return IBV_REREG_MR_ERR_CMD;
+		return rereg_result(errno, IBV_REREG_MR_ERR_CMD);
 	/* Undefined for device memory; a parent's region is not the child's. */
-	err = mr->by_addr && !vb_object_is_inherited(mr)
-		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
-		      : EOPNOTSUPP;
+	if (!mr->by_addr)
+		err = refuse(WHY_REREG_DM);
+	else if (vb_object_is_inherited(mr))
+		err = refuse(WHY_INHERITED_MR, "the MR");
+	else
+		err = rereg_plan(mr, flags, pd, addr, length, access, &to);
 	if (!err)
 		err = rereg(mr, &to);
 	return err ? rereg_result(err, IBV_REREG_MR_ERR_CMD) : 0;
@@ -124,14 +133,14 @@ static int translate(const struct rxe_mr *mr, const struct ibv_pd *pd, bool writ
 	const struct ctl_attachment *at = &vb_device(pd->context)->attachment;
 
 	if (!mr || !(mr->rights & RXE_ON_DEMAND))
-		return ENOENT;
+		return refuse(WHY_ADVISE_KEY, sge->lkey);
 	/* Only its own process makes memory present. */
 	if (mr->pd != pd->handle || mr->owner != at->slot)
-		return EPERM;
+		return refuse(WHY_ADVISE_OWNER, sge->lkey);
 	if (write && !(mr->rights & RXE_LOCAL_WRITE))
-		return EPERM;
+		return refuse(WHY_ADVISE_WRITE, sge->lkey);
 	if (sge->length && rxe_mr_check(mr, mr->pd, 0, sge->addr, sge->length) != MR_OK)
-		return EFAULT;
+		return refuse(WHY_ADVISE_RANGE, sge->length, sge->addr, sge->lkey);
 	*ret_addr = mr->addr + (sge->addr - mr->iova);
 	return 0;
 }
@@ -160,13 +169,18 @@ static void hint(uintptr_t addr, size_t len)
 static int check(const struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		 const struct ibv_sge *sg_list, uint32_t num_sge)
 {
-	if (!vb_is_pd(pd))
-		return EINVAL;
+	if (vb_refuses_pd(pd))
+		return refusal_noted();
 	if (vb_verb_fails(pd->context, advise_mr))
 		return errno;
-	if ((flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH) || !sg_list || num_sge == 0)
-		return EINVAL;
-	return (uint32_t)advice <= IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT ? 0 : EOPNOTSUPP;
+	if (flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH)
+		return refuse(WHY_UNKNOWN_BITS, "flags",
+			      (uint64_t)(flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH));
+	if (!sg_list || num_sge == 0)
+		return refuse(WHY_ADVISE_LIST);
+	return (uint32_t)advice <= IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT
+		       ? 0
+		       : refuse(WHY_NOT_SUPPORTED, "the advice is unknown");
 }
 
 /* Every element is checked before the first page is touched. EINVAL: bad domain, flags or list.
@@ -190,7 +204,7 @@ static int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 		if (err || !sg_list[i].length)
 			continue;
 		if (flags & IBV_ADVISE_MR_FLAG_FLUSH)
-			err = memory_admit((void *)addr, sg_list[i].length, write);
+			err = vb_memory_admit((void *)addr, sg_list[i].length, write);
 		else
 			hint(addr, sg_list[i].length);
 	}

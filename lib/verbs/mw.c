@@ -8,6 +8,7 @@
 #include "emu/mr.h"
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/mr.h"
@@ -29,21 +30,23 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 	struct vb_mw *mw;
 	int err;
 
-	if (!vb_is_pd(pd) || (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2))
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd) ||
+	    refuse_if(type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2, WHY_MW_TYPE, (int)type))
+		return vb_fail(refusal_noted());
 	mw = vb_object_begin(pd->context, VB_KIND_MW, sizeof(*mw), INJECT_VERB_alloc_mw);
 	if (!mw)
-		return NULL;
+		return vb_fail(errno);
 	err = vb_pd_use(pd);
 	if (err)
-		return vb_object_undo(mw, err);
+		return vb_fail(vb_object_undo(mw, err));
 	mw->base.pd = pd;
 	mw->base.type = type;
-	err = -ctl_alloc_mw(&vb_context(pd->context)->ctl, pd->handle, kind, &mw->base.handle,
-			    &mw->base.rkey, &mw->index);
+	err = vb_server_result(ctl_alloc_mw(&vb_context(pd->context)->ctl, pd->handle, kind,
+					    &mw->base.handle, &mw->base.rkey, &mw->index),
+			       VB_KIND_MW);
 	if (err) {
 		vb_pd_unuse(pd);
-		return vb_object_undo(mw, err);
+		return vb_fail(vb_object_undo(mw, err));
 	}
 	vb_object_set_handle(mw, mw->base.handle);
 	return &mw->base;
@@ -82,11 +85,15 @@ static int dealloc_mw(struct ibv_mw *base)
 bool vb_mw_bind(struct ibv_context *context, const struct ibv_mw *mw, enum ibv_mw_type type,
 		uint32_t rkey, const struct ibv_mw_bind_info *info, struct rxe_bind *ret)
 {
-	if (!vb_is_usable(context, mw, VB_KIND_MW) || mw->type != type)
+	if (vb_refuses_use(context, mw, VB_KIND_MW) ||
+	    refuse_if(mw->type != type, WHY_BIND_TYPE, (int)mw->type,
+		      mw->type == IBV_MW_TYPE_1 ? "ibv_bind_mw()" : "a request of the send queue"))
 		return false;
-	if (info->mr ? !vb_is_usable(context, info->mr, VB_KIND_MR) : info->addr || info->length)
+	if (info->mr ? vb_refuses_use(context, info->mr, VB_KIND_MR)
+		     : refuse_if(info->addr || info->length, WHY_BIND_RANGE))
 		return false;
-	if (info->mw_access_flags & ~(unsigned int)ACCESS_KNOWN)
+	if (refuse_if(info->mw_access_flags & ~(unsigned int)ACCESS_KNOWN, WHY_ACCESS_UNKNOWN,
+		      info->mw_access_flags & ~(unsigned int)ACCESS_KNOWN))
 		return false;
 	*ret = (struct rxe_bind){
 		.addr = info->addr,

@@ -6,14 +6,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "emu/limits.h"
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/attach.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
+#include "lib/verbs/kind.h"
 
 /* Running out of memory fails the addition, not the process. */
 #define HASH_NONFATAL_OOM 1
@@ -38,6 +41,13 @@ static uint32_t limits[VB_KINDS] = {
 	[VB_KIND_WQ_TABLE] = RXE_MAX_WQ_TABLE,
 	[VB_KIND_FLOW] = RXE_MAX_FLOW,
 	[VB_KIND_COUNTERS] = RXE_MAX_COUNTERS,
+};
+
+/* Kinds that only this process numbers: handles for people, counted from 1. */
+static const bool numbered_here[VB_KINDS] = {
+	[VB_KIND_AH] = true,
+	[VB_KIND_CQ] = true,
+	[VB_KIND_SRQ] = true,
 };
 
 /* Where the structure that programs see has its handle; 0: it has none. */
@@ -66,6 +76,7 @@ struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *table;
 static uint32_t count[VB_KINDS];
+static uint32_t last_handle[VB_KINDS];
 
 static struct entry *find(const void *object)
 {
@@ -98,6 +109,48 @@ static bool keeps_handle(const struct entry *e)
 	return !handle_at[e->kind] || *handle_of(e) == e->handle;
 }
 
+const char *vb_object_name(const void *object, enum vb_kind kind, char ret[static VB_NAME_MAX])
+{
+	const struct entry *e;
+	uint32_t handle = 0;
+
+	pthread_mutex_lock(&lock);
+	e = find_kind(object, kind);
+	if (e)
+		handle = e->handle;
+	pthread_mutex_unlock(&lock);
+	return vb_kind_name(kind, handle, object, ret);
+}
+
+static bool (*_Atomic uses_now)(const void *user, enum vb_kind kind, const void *object);
+
+void vb_object_used_by(bool (*uses)(const void *user, enum vb_kind kind, const void *object))
+{
+	atomic_store(&uses_now, uses);
+}
+
+void vb_object_users(const void *object, char *ret, size_t size)
+{
+	struct vb_names names = { .at = ret, .size = size };
+
+	*ret = '\0';
+	if (!uses_now)
+		return;
+	pthread_mutex_lock(&lock);
+	for (enum vb_kind kind = VB_KINDS - 1; kind > VB_KIND_CONTEXT; kind--) {
+		uint32_t n = 0;
+
+		for (const struct entry *e = table; e; e = e->hh.next)
+			n += e->kind == kind && uses_now(e->object, kind, object);
+		vb_names_begin(&names, kind, n);
+		for (const struct entry *e = table; n && e; e = e->hh.next)
+			if (e->kind == kind && uses_now(e->object, kind, object))
+				vb_names_add(&names, e->handle, e->object);
+		vb_names_end(&names);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 static bool insert(struct entry *e)
 {
 	HASH_ADD_PTR(table, object, e);
@@ -128,6 +181,8 @@ static bool add_locked(const void *object, enum vb_kind kind)
 	e->object = object;
 	e->kind = kind;
 	e->forks = vb_forks();
+	if (numbered_here[kind] && *handle_of(e) == 0)
+		*handle_of(e) = ++last_handle[kind];
 	e->handle = handle_at[kind] ? *handle_of(e) : 0;
 	if (!insert(e)) {
 		free(e);
@@ -153,16 +208,31 @@ bool vb_object_add(const void *object, enum vb_kind kind)
 	return added;
 }
 
+static int refuse_addition(enum vb_kind kind)
+{
+	uint32_t have, most;
+
+	pthread_mutex_lock(&lock);
+	have = count[kind];
+	most = limits[kind];
+	pthread_mutex_unlock(&lock);
+	return most && have >= most ? refuse(WHY_TOO_MANY, have, most, vb_kind_str(kind))
+				    : refuse(WHY_NO_MEMORY, vb_kind_str(kind));
+}
+
 void *vb_object_new(struct ibv_context *context, enum vb_kind kind, size_t size)
 {
 	void *object = calloc(1, size);
 
-	if (!object)
-		return vb_fail(ENOMEM);
+	if (!object) {
+		errno = refuse(WHY_NO_MEMORY, vb_kind_str(kind));
+		return NULL;
+	}
 	*(struct ibv_context **)object = context;
 	if (!vb_object_add(object, kind)) {
 		free(object);
-		return vb_fail(ENOMEM);
+		errno = refuse_addition(kind);
+		return NULL;
 	}
 	return object;
 }
@@ -184,7 +254,7 @@ void vb_object_set_handle(const void *object, uint32_t handle)
 	pthread_mutex_unlock(&lock);
 }
 
-void *vb_object_undo(void *object, int err)
+int vb_object_undo(void *object, int err)
 {
 	struct entry *e;
 
@@ -194,7 +264,7 @@ void *vb_object_undo(void *object, int err)
 		drop(e);
 	pthread_mutex_unlock(&lock);
 	free(object);
-	return vb_fail(err);
+	return err;
 }
 
 void vb_object_use(const void *object)
@@ -263,6 +333,73 @@ bool vb_is_usable(struct ibv_context *context, const void *object, enum vb_kind 
 	       vb_device(context_of(object)) == vb_device(context);
 }
 
+/* Notes why the object is not usable, but for its device. */
+static int refuse_object(const void *object, enum vb_kind kind)
+{
+	enum vb_kind found = VB_KINDS;
+	const struct entry *e;
+	char name[VB_NAME_MAX];
+
+	if (!object)
+		return refuse(WHY_NULL_OBJECT, vb_kind_str(kind));
+	pthread_mutex_lock(&lock);
+	e = find(object);
+	if (e)
+		found = e->kind;
+	pthread_mutex_unlock(&lock);
+	if (found == VB_KINDS)
+		return refuse(WHY_NOT_LIVE, object, vb_kind_str(kind));
+	if (found != kind)
+		return refuse(WHY_OTHER_KIND, object, vb_kind_str(found), vb_kind_str(kind));
+	vb_object_name(object, kind, name);
+	if (vb_object_is_inherited(object))
+		return refuse(WHY_INHERITED, name);
+	return vb_object_is_live(object, kind) ? refuse(WHY_OTHER_DEVICE, name)
+					       : refuse(WHY_OVERWRITTEN, name);
+}
+
+bool vb_refuses(const void *object, enum vb_kind kind)
+{
+	return !vb_object_is_live(object, kind) && refuse_object(object, kind);
+}
+
+bool vb_refuses_context(const struct ibv_context *context)
+{
+	return !vb_is_context(context) && refuse_object(context, VB_KIND_CONTEXT);
+}
+
+bool vb_refuses_use(struct ibv_context *context, const void *object, enum vb_kind kind)
+{
+	return !vb_is_usable(context, object, kind) && refuse_object(object, kind);
+}
+
+int vb_server_result(int rc, enum vb_kind kind)
+{
+	const char *name = vb_kind_str(kind);
+
+	switch (-rc) {
+	case 0: return 0;
+	case ENODEV:
+	case ECONNRESET:
+	case EPIPE: return refuse(WHY_SERVER_EXITED(-rc));
+	case ENOSPC:
+	case ENOMEM: return refuse(WHY_DEVICE_FULL(-rc), name);
+	default: return refuse(WHY_SERVER(-rc), name, strerror(-rc));
+	}
+}
+
+int vb_thread_result(int rc)
+{
+	return rc ? refuse(WHY_SYSTEM(-rc), "the device's thread cannot be started", strerror(-rc))
+		  : 0;
+}
+
+int vb_query_result(int rc, enum vb_kind kind, uint32_t handle)
+{
+	return rc == -ENOENT ? refuse(WHY_NO_HANDLE, vb_kind_str(kind), handle)
+			     : vb_server_result(rc, kind);
+}
+
 static bool may_end(const void *object, enum vb_kind kind)
 {
 	return vb_object_is_live(object, kind) &&
@@ -272,44 +409,60 @@ static bool may_end(const void *object, enum vb_kind kind)
 int vb_end_check(const void *object, enum vb_kind kind, enum inject_verb verb)
 {
 	if (!may_end(object, kind))
-		return EINVAL;
+		return refuse_object(object, kind);
 	return vb_gate_fails(context_of(object), verb) ? errno : 0;
 }
 
-/* Takes an unused object's entry out of the table. 0, EINVAL or EBUSY. */
-static int take_entry(const void *object, enum vb_kind kind, struct entry **ret)
+int vb_refuse_used(const void *object, enum vb_kind kind)
+{
+	char name[VB_NAME_MAX], users[REFUSAL_SENTENCE / 2];
+
+	vb_object_users(object, users, sizeof(users));
+	vb_object_name(object, kind, name);
+	return *users ? refuse(WHY_IN_USE, name, users) : refuse(WHY_IN_USE_ELSEWHERE, name);
+}
+
+/* Takes an unused object's entry out of the table. False: it is used, or not there. */
+static bool take_entry(const void *object, enum vb_kind kind, struct entry **ret)
 {
 	struct entry *e;
-	int err;
 
 	pthread_mutex_lock(&lock);
 	e = find_kind(object, kind);
-	err = !e ? EINVAL : e->users ? EBUSY : 0;
-	if (!err) {
+	if (e && e->users)
+		e = NULL;
+	if (e) {
 		count[kind]--;
 		HASH_DEL(table, e);
 		*ret = e;
 	}
 	pthread_mutex_unlock(&lock);
-	return err;
+	return e != NULL;
+}
+
+/* The server did not free its part. */
+static int refuse_free(const void *object, enum vb_kind kind, int rc)
+{
+	return rc == -EBUSY ? vb_refuse_used(object, kind) : vb_server_result(rc, kind);
 }
 
 int vb_end_take(void *object, enum vb_kind kind)
 {
 	struct entry *e;
-	int err = take_entry(object, kind, &e);
+	int rc = 0;
 
-	if (err)
-		return err;
+	if (!take_entry(object, kind, &e))
+		return vb_object_is_live(object, kind) ? vb_refuse_used(object, kind)
+						       : refuse_object(object, kind);
 	/* The server's part of an inherited object is the parent's. */
 	if (in_server[kind] != CTL_KIND_FREE && e->forks == vb_forks())
-		err = -ctl_free(&vb_context(context_of(object))->ctl, in_server[kind], e->handle);
+		rc = ctl_free(&vb_context(context_of(object))->ctl, in_server[kind], e->handle);
 	/* A server that exited has destroyed its objects. */
-	if (err && err != ENODEV) {
+	if (rc && rc != -ENODEV) {
 		pthread_mutex_lock(&lock);
 		insert(e);
 		pthread_mutex_unlock(&lock);
-		return err;
+		return refuse_free(object, kind, rc);
 	}
 	free(e);
 	return 0;
@@ -325,7 +478,7 @@ int vb_object_end(void *object, enum vb_kind kind, enum inject_verb verb)
 int vb_object_end_unnamed(void *object, enum vb_kind kind)
 {
 	int err = may_end(object, kind) ? vb_gate_dead(context_of(object), INJECT_VERB_DESTROY)
-					: EINVAL;
+					: refuse_object(object, kind);
 
 	return err ? err : vb_end_take(object, kind);
 }

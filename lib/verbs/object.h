@@ -12,6 +12,8 @@
  *   wr.c cq_poll.c        a request), completions
  *   async.c channel.c     events, and who has acknowledged them
  *   object.c              this header: how all objects begin, are found, and end
+ *   kind.c uses.c         their kinds and names; which object uses which
+ *   refused.c             where the reasons of refusals are kept
  *   gate.c attach.c       fault rules, which fail verbs; the process's slot, mappings and engine
  *
  * Programs call this room, and libmlx5.so.1 by one table (mlx5_calls.h). The room converts and
@@ -35,61 +37,49 @@
 #include <stdint.h>
 
 #include "lib/inject/verb.h"
+#include "lib/refusal/refusal.h"
+#include "lib/verbs/kind.h"
 
 struct ibv_context;
 
-/* After contexts, in the order in which a context that closes destroys them: users first. */
-enum vb_kind {
-	VB_KIND_CONTEXT = 1,
-	VB_KIND_FLOW,
-	VB_KIND_COUNTERS,
-	VB_KIND_QP,
-	VB_KIND_TARGET, /* an XRC target that its program has destroyed, and others have open */
-	VB_KIND_WQ_TABLE,
-	VB_KIND_WQ,
-	VB_KIND_SRQ,
-	VB_KIND_XRCD,
-	VB_KIND_CQ,
-	VB_KIND_CHANNEL,
-	VB_KIND_AH,
-	VB_KIND_MW,
-	VB_KIND_COMP_CNTR,
-	VB_KIND_MR,
-	VB_KIND_PD,
-	VB_KIND_TD,
-	VB_KIND_DM,
-	VB_KIND_DMAH,
-	VB_KIND_BUF,
-	VB_KIND_UMEM,
-	VB_KIND_MKEY,
-	VB_KINDS
-};
-
-/* Ends a verb that returns a pointer: sets errno and returns NULL. */
-static inline void *vb_fail(int err)
+/* Ends of verbs that fail: each sets errno, because system calls do, and reports why
+ * (lib/refusal/refusal.h). The public function ends so, and no function that it calls. The name of
+ * the call is the public function's, or the _as functions' first argument. */
+static inline void *vb_fail_as(const char *call, int err)
 {
-	errno = err;
+	rxe_dm_report_refusal(call, err);
 	return NULL;
 }
 
-/* The same for verbs that return -1. */
-static inline int vb_minus_one(int err)
+/* For verbs that return a pointer. */
+#define vb_fail(err) vb_fail_as(__func__, err)
+/* The same, if what was made is NULL, with the present errno. */
+#define vb_made(object) vb_made_as(__func__, object)
+static inline void *vb_made_as(const char *call, void *object)
 {
-	errno = err;
+	return object ? object : vb_fail_as(call, errno);
+}
+
+/* For verbs that return -1. */
+#define vb_minus_one(err) vb_minus_one_as(__func__, err)
+static inline int vb_minus_one_as(const char *call, int err)
+{
+	rxe_dm_report_refusal(call, err);
 	return -1;
 }
 
-/* Ends a verb that returns an errno: it leaves errno set as well, as system calls do. 0: success,
- * and errno stays. */
-static inline int vb_result(int err)
+/* For verbs that return an errno. 0: success, and errno stays. */
+#define vb_result(err) vb_result_as(__func__, err)
+static inline int vb_result_as(const char *call, int err)
 {
 	if (err)
-		errno = err;
+		rxe_dm_report_refusal(call, err);
 	return err;
 }
 
-/* Begins an object: zeroed memory, the context in its first member. NULL, and errno is ENOMEM: no
- * memory, or the process has as many objects of the kind as ibv_query_device(3) reports. */
+/* Begins an object: zeroed memory, the context in its first member. NULL, and errno and the noted
+ * reason are ENOMEM's: no memory, or the process has as many objects of the kind as
+ * ibv_query_device(3) reports. */
 void *vb_object_new(struct ibv_context *context, enum vb_kind kind, size_t size);
 /* Passes the gate, then begins an object. NULL also with an injected errno. */
 void *vb_object_begin(struct ibv_context *context, enum vb_kind kind, size_t size,
@@ -97,8 +87,8 @@ void *vb_object_begin(struct ibv_context *context, enum vb_kind kind, size_t siz
 /* The object has got its handle. The structure that programs see may repeat it: an object whose
  * handle a program has overwritten is not live, because the kernel would not find it either. */
 void vb_object_set_handle(const void *object, uint32_t handle);
-/* Frees an object that did not become complete. Returns NULL, and sets errno to err. */
-void *vb_object_undo(void *object, int err);
+/* Frees an object that did not become complete. Returns err. */
+int vb_object_undo(void *object, int err);
 
 /* Counts another object that uses this one: vb_object_end() then returns EBUSY. */
 void vb_object_use(const void *object);
@@ -115,9 +105,34 @@ bool vb_is_context(const struct ibv_context *context);
 /* True: a live object of this kind (no context), made in this process on the device of context. */
 bool vb_is_usable(struct ibv_context *context, const void *object, enum vb_kind kind);
 
+/* The checks above for verbs that refuse: true, and the reason is noted (EINVAL), unless the object
+ * is as the check demands. */
+bool vb_refuses(const void *object, enum vb_kind kind);
+bool vb_refuses_context(const struct ibv_context *context);
+bool vb_refuses_use(struct ibv_context *context, const void *object, enum vb_kind kind);
+/* Notes why a request to the server failed, which is about an object of this kind. rc: 0 or a
+ * negative errno. Returns the positive errno, or 0. */
+int vb_server_result(int rc, enum vb_kind kind);
+
+/* The same for a question about an object with this handle. */
+int vb_query_result(int rc, enum vb_kind kind, uint32_t handle);
+/* The background thread was started, or a negative errno says why not. */
+int vb_thread_result(int rc);
+/* Notes which objects use this one. Returns EBUSY. */
+int vb_refuse_used(const void *object, enum vb_kind kind);
+
+/* As vb_kind_name(). The object is live. */
+const char *vb_object_name(const void *object, enum vb_kind kind, char ret[static VB_NAME_MAX]);
+/* Writes the live objects that use this one: "2 MRs (handles 7, 9), QP 0x01dd02". Empty: none in
+ * this process. */
+void vb_object_users(const void *object, char *ret, size_t size);
+/* Set once: whether an object of this kind uses another one. Called under the table's lock. */
+void vb_object_used_by(bool (*uses)(const void *user, enum vb_kind kind, const void *object));
+
 /* Begins the end of an object: it is live, no fault rule fails the verb, no object uses it, and the
  * server has freed its part. 0: the caller alone may free the object. Else an errno, and the object
- * is as before: EINVAL (no live object), EBUSY, an injected errno, or the server's. */
+ * is as before: EINVAL (no live object), EBUSY, an injected errno, or the server's. The reason is
+ * noted. */
 int vb_object_end(void *object, enum vb_kind kind, enum inject_verb verb);
 /* The two halves, for verbs that do more in between. */
 int vb_end_check(const void *object, enum vb_kind kind, enum inject_verb verb);

@@ -23,6 +23,7 @@
 #include "lib/control/log.h"
 #include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/attach.h"
 #include "lib/verbs/device.h"
@@ -32,6 +33,7 @@
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/qp.h"
+#include "lib/verbs/uses.h"
 
 static void fill(struct vb_context *ctx)
 {
@@ -75,22 +77,33 @@ static int finish(struct vb_context *ctx, enum inject_verb verb)
 	int err;
 
 	fill(ctx);
+	vb_uses_init();
 	vb_object_limit(VB_KIND_AH, vb_profile(ctx->dev)->max_ah);
 	vb_object_limit(VB_KIND_CQ, vb_profile(ctx->dev)->max_cq);
 	vb_object_limit(VB_KIND_SRQ, vb_profile(ctx->dev)->max_srq);
 	ctx->fatal = atomic_load(&ctx->dev->attachment.shared->faults.fatal);
 	if (ctx->fatal & 1)
-		return -EIO;
+		return -refuse(WHY_FATAL);
 	if (vb_gate_fails(base, verb))
 		return -errno;
 	err = vb_async_init(ctx);
 	if (err)
-		return err;
+		return -refuse(WHY_SYSTEM(-err), "eventfd(2)", strerror(-err));
 	if (!vb_object_add(base, VB_KIND_CONTEXT)) {
 		vb_async_fini(ctx);
-		return -ENOMEM;
+		return -refuse(WHY_NO_MEMORY, "the context");
 	}
 	return 0;
+}
+
+/* Notes why the device cannot be opened. Returns rc. */
+static int refuse_open(const struct vb_device *dev, int rc)
+{
+	if (rc == -EMFILE)
+		refuse(WHY_NO_DESCRIPTOR);
+	else if (rc)
+		refuse(WHY_OPEN(-rc), dev->base.name, strerror(-rc));
+	return rc;
 }
 
 /* ibv_open_device(3). EINVAL: not a device of this library. EMFILE: no descriptor left here or in
@@ -103,16 +116,16 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	NO_CANCEL;
 
 	if (!dev)
-		return vb_fail(EINVAL);
+		return vb_fail(refuse(WHY_NOT_A_DEVICE, (void *)device));
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
-		return vb_fail(ENOMEM);
+		return vb_fail(refuse(WHY_NO_MEMORY, "the context"));
 
 	ctx->dev = dev;
-	err = vb_device_attach(dev);
+	err = refuse_open(dev, vb_device_attach(dev));
 	if (err)
 		goto no_attach;
-	err = ctl_open(dev->client, dev->info.index, &ctx->ctl);
+	err = refuse_open(dev, ctl_open(dev->client, dev->info.index, &ctx->ctl));
 	if (err)
 		goto no_open;
 	err = finish(ctx, INJECT_VERB_open_device);
@@ -126,9 +139,7 @@ no_open:
 	vb_device_detach(dev);
 no_attach:
 	free(ctx);
-	ctl_log(CTL_LOG_WARNING, "cannot open %s: %s%s", device->name, strerror(-err),
-		err == -EMFILE ? " in this program or the device server: raise 'ulimit -n'" : "");
-	return vb_fail(-err);
+	return vb_fail(rxe_dm_refuse_aloud(-err, CTL_LOG_WARNING));
 }
 
 /* A program duplicates a cmd_fd before it imports the duplicate, which the context then closes
@@ -162,19 +173,22 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	NO_CANCEL;
 
 	if (fcntl(cmd_fd, F_GETFD) < 0)
-		return vb_fail(EBADF);
+		return vb_fail(refuse(WHY_BAD_FD, cmd_fd));
 	err = vb_device_connect(&client);
 	if (err)
-		return vb_fail(-err);
+		return vb_fail(refuse(WHY_SERVER_EXITED(-err)));
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
-		return vb_fail(ENOMEM);
+		return vb_fail(refuse(WHY_NO_MEMORY, "the context"));
 
 	err = ctl_import(client, cmd_fd, &ctx->ctl);
-	if (err)
+	if (err) {
+		refuse(WHY_IMPORT(-err), cmd_fd, strerror(-err));
 		goto no_import;
+	}
 	ctx->dev = vb_device_at(client, ctx->ctl.device);
-	err = ctx->dev ? vb_device_attach(ctx->dev) : -ENODEV;
+	err = ctx->dev ? refuse_open(ctx->dev, vb_device_attach(ctx->dev))
+		       : -refuse(WHY_SERVER_EXITED(ENODEV));
 	if (err)
 		goto no_attach;
 	err = finish(ctx, INJECT_VERB_import_device);
@@ -248,7 +262,7 @@ static int destroy(const struct verbs_context *ops, void *object, enum vb_kind k
 	case VB_KINDS: break;
 	}
 	/* The server frees its part with the context. */
-	return EBUSY;
+	return refuse(WHY_CONTEXT_USED);
 }
 
 /* Destroys the objects that a program left on a context that it closes. The kernel frees them with
@@ -275,12 +289,12 @@ int ibv_close_device(struct ibv_context *context)
 	struct vb_context *ctx;
 	NO_CANCEL;
 
-	if (!vb_object_is_live(context, VB_KIND_CONTEXT))
-		return vb_minus_one(EINVAL);
+	if (vb_refuses(context, VB_KIND_CONTEXT))
+		return vb_minus_one(refusal_noted());
 	vb_context(context)->closing = true;
 	destroy_objects(context);
 	if (!vb_object_take(context, VB_KIND_CONTEXT))
-		return vb_minus_one(EINVAL);
+		return vb_minus_one(refuse(WHY_NOT_LIVE, (void *)context, "context"));
 	ctx = vb_context(context);
 	vb_async_fini(ctx);
 	/* An error means that the server exited, and its objects with it. */

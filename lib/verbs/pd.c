@@ -13,6 +13,7 @@
 
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -25,6 +26,17 @@ bool vb_is_pd(const struct ibv_pd *pd)
 	return vb_object_is_live(pd, VB_KIND_PD) && vb_is_context(pd->context);
 }
 
+bool vb_refuses_pd(const struct ibv_pd *pd)
+{
+	return vb_refuses(pd, VB_KIND_PD) || vb_refuses_context(pd->context);
+}
+
+bool vb_refuses_pd_of(const struct ibv_pd *pd, struct ibv_context *context)
+{
+	return vb_refuses_pd(pd) ||
+	       refuse_if(vb_device(pd->context) != vb_device(context), WHY_OTHER_DEVICE, "the PD");
+}
+
 /* ibv_alloc_pd(3). EINVAL: no live context. ENOMEM: the device has as many domains as
  * ibv_query_device(3) reports. */
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
@@ -32,14 +44,15 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	struct vb_pd *pd;
 	int err;
 
-	if (!vb_is_context(context))
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context))
+		return vb_fail(refusal_noted());
 	pd = vb_object_begin(context, VB_KIND_PD, sizeof(*pd), INJECT_VERB_alloc_pd);
 	if (!pd)
-		return NULL;
-	err = -ctl_alloc_pd(&vb_context(context)->ctl, &pd->base.handle);
+		return vb_fail(errno);
+	err = vb_server_result(ctl_alloc_pd(&vb_context(context)->ctl, &pd->base.handle),
+			       VB_KIND_PD);
 	if (err)
-		return vb_object_undo(pd, err);
+		return vb_fail(vb_object_undo(pd, err));
 	vb_object_set_handle(pd, pd->base.handle);
 	return &pd->base;
 }
@@ -51,14 +64,15 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 	struct vb_pd *pd;
 	int err;
 
-	if (!vb_is_context(context))
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context))
+		return vb_fail(refusal_noted());
 	pd = vb_object_begin(context, VB_KIND_PD, sizeof(*pd), INJECT_VERB_import_pd);
 	if (!pd)
-		return NULL;
-	err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_PD, handle, &found);
+		return vb_fail(errno);
+	err = vb_query_result(ctl_query(&vb_context(context)->ctl, CTL_KIND_PD, handle, &found),
+			      VB_KIND_PD, handle);
 	if (err)
-		return vb_object_undo(pd, err);
+		return vb_fail(vb_object_undo(pd, err));
 	pd->base.handle = handle;
 	vb_object_set_handle(pd, handle);
 	return &pd->base;
@@ -66,9 +80,11 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 
 static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
-	if (!vb_is_context(context) || !attr || attr->comp_mask)
-		return vb_fail(EINVAL);
-	return vb_object_begin(context, VB_KIND_TD, sizeof(struct ibv_td), INJECT_VERB_alloc_td);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(attr->comp_mask, WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask))
+		return vb_fail(refusal_noted());
+	return vb_made(
+		vb_object_begin(context, VB_KIND_TD, sizeof(struct ibv_td), INJECT_VERB_alloc_td));
 }
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
@@ -77,16 +93,19 @@ static int check_parent(struct ibv_context *context, const struct ibv_parent_dom
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | ALLOW_CC_UNPROTECTED_ALLOC;
 
-	if (!vb_is_context(context) || !attr || !vb_is_pd(attr->pd) || attr->pd->context != context)
-		return EINVAL;
-	if (attr->td && (!vb_object_is_live(attr->td, VB_KIND_TD) || attr->td->context != context))
-		return EINVAL;
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    vb_refuses_pd(attr->pd) ||
+	    refuse_if(attr->pd->context != context, WHY_OTHER_CONTEXT, "the PD"))
+		return refusal_noted();
+	if (attr->td && (vb_refuses(attr->td, VB_KIND_TD) ||
+			 refuse_if(attr->td->context != context, WHY_OTHER_CONTEXT, "the TD")))
+		return refusal_noted();
 	if (attr->comp_mask & ~known)
-		return EOPNOTSUPP;
+		return refuse(WHY_BITS_REFUSED, "comp_mask", (uint64_t)(attr->comp_mask & ~known));
 	/* Memory from an allocator without its counterpart would leak. */
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS &&
 	    (!attr->alloc || !attr->free))
-		return EINVAL;
+		return refuse(WHY_ALLOCATORS);
 	return 0;
 }
 
@@ -100,10 +119,10 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 		return vb_fail(err);
 	pd = vb_object_begin(context, VB_KIND_PD, sizeof(*pd), INJECT_VERB_alloc_parent_domain);
 	if (!pd)
-		return NULL;
+		return vb_fail(errno);
 	err = vb_pd_use(attr->pd);
 	if (err)
-		return vb_object_undo(pd, err);
+		return vb_fail(vb_object_undo(pd, err));
 	pd->base.handle = attr->pd->handle;
 	pd->under = vb_pd(attr->pd);
 	pd->td = attr->td;
@@ -140,7 +159,7 @@ int vb_pd_use(struct ibv_pd *base)
 	if (!err)
 		atomic_fetch_add(&pd->users, 1);
 	pthread_mutex_unlock(&lock);
-	return -err;
+	return vb_server_result(err, VB_KIND_PD);
 }
 
 void vb_pd_unuse(struct ibv_pd *base)
@@ -219,13 +238,14 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
 	struct ibv_buf *buf;
 	void *addr;
 
-	if (!vb_is_pd(pd) || !ret || size == 0)
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd) || refuse_if(!ret, WHY_NULL, "buf") ||
+	    refuse_if(size == 0, WHY_BELOW_ONE, "size", INT64_C(0)))
+		return vb_fail(refusal_noted());
 	buf = vb_object_begin(pd->context, VB_KIND_BUF, sizeof(*buf), INJECT_VERB_alloc_buf);
 	if (!buf)
-		return NULL;
+		return vb_fail(errno);
 	if (posix_memalign(&addr, (size_t)sysconf(_SC_PAGESIZE), size))
-		return vb_object_undo(buf, ENOMEM);
+		return vb_fail(vb_object_undo(buf, refuse(WHY_NO_MEMORY, "the buffer")));
 	buf->pd = pd;
 	buf->addr = addr;
 	buf->size = size;
@@ -255,7 +275,7 @@ bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void
 /* No buffer is a dmabuf's. */
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
-	return vb_minus_one(vb_object_is_live(buf, VB_KIND_BUF) ? ENODATA : EINVAL);
+	return vb_minus_one(vb_refuses(buf, VB_KIND_BUF) ? refusal_noted() : refuse(WHY_NO_DMABUF));
 }
 
 /* ibv_alloc_pd(3). EINVAL: no live domain. EBUSY: an object of any process uses the domain. */
@@ -265,10 +285,12 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 	struct vb_pd *pd = vb_pd(base);
 
 	if (!err && atomic_load(&pd->users))
-		err = EBUSY;
+		err = vb_refuse_used(pd, VB_KIND_PD);
 	/* The server does not know parent domains. */
 	if (!err && pd->under)
-		err = vb_object_take(pd, VB_KIND_PD) ? 0 : EINVAL;
+		err = vb_object_take(pd, VB_KIND_PD)
+			      ? 0
+			      : refuse(WHY_NOT_LIVE, (void *)base, vb_kind_str(VB_KIND_PD));
 	else if (!err)
 		err = vb_end_take(pd, VB_KIND_PD);
 	if (err)

@@ -37,6 +37,9 @@ static inline struct vb_pd *vb_pd(struct ibv_pd *pd)
 bool vb_is_pd(const struct ibv_pd *pd);
 /* Is it one on the device of context? */
 bool vb_is_pd_of(const struct ibv_pd *pd, struct ibv_context *context);
+/* As vb_refuses() (object.h). */
+bool vb_refuses_pd(const struct ibv_pd *pd);
+bool vb_refuses_pd_of(const struct ibv_pd *pd, struct ibv_context *context);
 
 /* Counts an object that uses the domain: ibv_dealloc_pd() then returns EBUSY. 0 or an errno. */
 int vb_pd_use(struct ibv_pd *pd);

@@ -12,6 +12,7 @@
 #include "emu/queue.h"
 #include "lib/abi/newer.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/ah.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
@@ -19,6 +20,7 @@
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/qp.h"
+#include "lib/verbs/refuse_post.h"
 #include "lib/verbs/srq.h"
 #include "net/link/clock.h"
 
@@ -29,24 +31,6 @@ static_assert((int)RXE_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV, "enum ibv_
 static_assert((int)RXE_WR_ATOMIC_FETCH_AND_ADD == (int)IBV_WR_ATOMIC_FETCH_AND_ADD, "");
 static_assert((int)RXE_WR_BIND_MW == (int)IBV_WR_BIND_MW, "");
 static_assert((int)RXE_SEND_INLINE == (int)IBV_SEND_INLINE, "enum ibv_send_flags");
-
-int vb_post_errno(enum post_result result)
-{
-	switch (result) {
-	case POST_OK: return 0;
-	case POST_FULL: return ENOMEM;
-	case POST_REFUSED: return EOPNOTSUPP;
-	case POST_BAD_STATE:
-	case POST_BAD_OPCODE:
-	case POST_BAD_SGE:
-	case POST_BAD_FLAGS:
-	case POST_BAD_AV:
-	case POST_BAD_BIND:
-	case POST_HAS_SRQ:
-	case POST_NO_RECV: return EINVAL;
-	}
-	return EINVAL;
-}
 
 static bool is_atomic(enum ibv_wr_opcode opcode)
 {
@@ -102,30 +86,34 @@ static int post_one(struct ibv_qp *base, const struct rxe_send_wr *wr)
 	enum post_result result;
 	uint64_t now_ns;
 	bool was_idle;
+	int err = 0;
 
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
+		return refuse(WHY_NO_ENGINE, "QP");
 	now_ns = clock_now_ns();
 	was_idle = rxe_qp_is_idle(&qp->qp);
 	result = rxe_post_send(qp->dev->progress.engine, &qp->qp, wr, now_ns);
+	if (result != POST_OK)
+		err = vb_refuse_send(qp, wr, result);
 	progress_posted(&qp->dev->progress, was_idle, now_ns);
-	return vb_post_errno(result);
+	return err;
 }
 
 static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct vb_qp *qp = vb_qp(base);
-	enum post_result result = POST_OK;
+	enum post_result result;
 	uint64_t now_ns;
 	bool was_idle;
+	int err = 0;
 
 	if (vb_verb_fails(base->context, post_send)) {
 		*bad_wr = wr;
-		return errno;
+		return vb_result(errno);
 	}
 	if (!vb_lock_engine(qp->dev, qp->forks)) {
 		*bad_wr = wr;
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NO_ENGINE, "queue"));
 	}
 	now_ns = clock_now_ns();
 	was_idle = rxe_qp_is_idle(&qp->qp);
@@ -138,11 +126,12 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 				 : rxe_post_send(qp->dev->progress.engine, &qp->qp, &out, now_ns);
 		if (result != POST_OK) {
 			*bad_wr = wr;
+			err = vb_refuse_send(qp, &out, result);
 			break;
 		}
 	}
 	progress_posted(&qp->dev->progress, was_idle, now_ns);
-	return vb_result(vb_post_errno(result));
+	return vb_result(err);
 }
 
 /* ibv_bind_mw(3): a type 1 window. The new key is the window's at once; the program puts the old
@@ -158,12 +147,12 @@ static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 	};
 	int err;
 
-	if (!vb_object_is_live(qp, VB_KIND_QP) ||
+	if (vb_refuses(qp, VB_KIND_QP) ||
 	    !vb_mw_bind(qp->context, mw, IBV_MW_TYPE_1, rkey, info, &wr.bind) ||
-	    (info->mw_access_flags & IBV_ACCESS_ZERO_BASED))
-		return vb_result(EINVAL);
+	    refuse_if(info->mw_access_flags & IBV_ACCESS_ZERO_BASED, WHY_BIND_ZERO_BASED))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(mw->context, bind_mw))
-		return errno;
+		return vb_result(errno);
 	err = post_one(qp, &wr);
 	if (!err)
 		mw->rkey = rkey;
@@ -182,16 +171,17 @@ static struct rxe_recv_wr recv_wr(const struct ibv_recv_wr *wr)
 int vb_post_recv_list(struct vb_qp *qp, enum inject_verb verb, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr)
 {
-	enum post_result result = POST_OK;
+	enum post_result result;
 	uint64_t now_ns;
+	int err = 0;
 
 	if (vb_gate_fails(qp->ex.base.qp_base.context, verb)) {
 		*bad_wr = wr;
-		return errno;
+		return vb_result_as(inject_verb_str(verb), errno);
 	}
 	if (!vb_lock_engine(qp->dev, qp->forks)) {
 		*bad_wr = wr;
-		return vb_result(EINVAL);
+		return vb_result_as(inject_verb_str(verb), refuse(WHY_NO_ENGINE, "queue"));
 	}
 	now_ns = clock_now_ns();
 	for (; wr; wr = wr->next) {
@@ -200,6 +190,7 @@ int vb_post_recv_list(struct vb_qp *qp, enum inject_verb verb, struct ibv_recv_w
 		result = rxe_post_recv(qp->dev->progress.engine, &qp->qp, &in, now_ns);
 		if (result != POST_OK) {
 			*bad_wr = wr;
+			err = vb_refuse_recv(qp, &in, result);
 			break;
 		}
 	}
@@ -210,7 +201,7 @@ int vb_post_recv_list(struct vb_qp *qp, enum inject_verb verb, struct ibv_recv_w
 	} else {
 		progress_unlock_queued(&qp->dev->progress);
 	}
-	return vb_result(vb_post_errno(result));
+	return err ? vb_result_as(inject_verb_str(verb), err) : 0;
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -221,15 +212,16 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct vb_srq *srq = vb_srq(base);
-	enum post_result result = POST_OK;
+	enum post_result result;
+	int err = 0;
 
 	if (vb_verb_fails(base->context, post_srq_recv)) {
 		*bad_wr = wr;
-		return errno;
+		return vb_result(errno);
 	}
 	if (!vb_lock_engine(srq->dev, srq->forks)) {
 		*bad_wr = wr;
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NO_ENGINE, "queue"));
 	}
 	for (; wr; wr = wr->next) {
 		const struct rxe_recv_wr in = recv_wr(wr);
@@ -237,11 +229,12 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 		result = rxe_post_srq_recv(srq->dev->progress.engine, &srq->srq, &in);
 		if (result != POST_OK) {
 			*bad_wr = wr;
+			err = vb_refuse_srq_recv(srq, &in, result);
 			break;
 		}
 	}
 	progress_unlock_queued(&srq->dev->progress);
-	return vb_result(vb_post_errno(result));
+	return vb_result(err);
 }
 
 void vb_post_ops(struct verbs_context_65 *verbs)

@@ -12,6 +12,7 @@
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -22,20 +23,27 @@
 #include "lib/verbs/wq.h"
 #include "lib/verbs/xrc.h"
 
+static bool is_above(const char *name, uint32_t value, uint32_t most)
+{
+	return refuse_if(value > most, WHY_ABOVE_LIMIT, name, (uint64_t)value, (uint64_t)most);
+}
+
 static int check_cap(const struct ctl_profile *profile, const struct ibv_qp_cap *cap, bool has_srq)
 {
-	if (cap->max_send_wr > profile->max_qp_wr || cap->max_send_sge > profile->max_sge ||
-	    cap->max_inline_data > profile->max_inline_data)
-		return EINVAL;
-	if (!has_srq &&
-	    (cap->max_recv_wr > profile->max_qp_wr || cap->max_recv_sge > profile->max_sge))
-		return EINVAL;
+	if (is_above("max_send_wr", cap->max_send_wr, profile->max_qp_wr) ||
+	    is_above("max_send_sge", cap->max_send_sge, profile->max_sge) ||
+	    is_above("max_inline_data", cap->max_inline_data, profile->max_inline_data))
+		return refusal_noted();
+	if (!has_srq && (is_above("max_recv_wr", cap->max_recv_wr, profile->max_qp_wr) ||
+			 is_above("max_recv_sge", cap->max_recv_sge, profile->max_sge)))
+		return refusal_noted();
 	return 0;
 }
 
 static bool pd_fits(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-	return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && vb_is_pd_of(attr->pd, context);
+	return !refuse_if(!(attr->comp_mask & IBV_QP_INIT_ATTR_PD), WHY_QP_NO_PD) &&
+	       !vb_refuses_pd_of(attr->pd, context);
 }
 
 static bool is_offered(const struct ctl_profile *profile, enum ibv_qp_type type)
@@ -45,26 +53,37 @@ static bool is_offered(const struct ctl_profile *profile, enum ibv_qp_type type)
 	return type != IBV_QPT_RAW_PACKET || profile->raw_packet;
 }
 
+/* May a queue pair of this type receive by this SRQ? 0 or an errno. */
+static int check_srq(struct ibv_context *context, struct ibv_srq *srq, enum ibv_qp_type type)
+{
+	const char *name = vb_qp_type_str((enum rxe_qp_type)type);
+
+	if (vb_refuses_use(context, srq, VB_KIND_SRQ))
+		return refusal_noted();
+	if (vb_srq(srq)->xrcd)
+		return refuse(WHY_QP_SRQ, name, "an XRC SRQ, which requests name by its number");
+	if (type == IBV_QPT_UC || type == IBV_QPT_RAW_PACKET)
+		return refuse(WHY_QP_SRQ, name, "an SRQ");
+	if (vb_tag_matches(srq) && type != IBV_QPT_RC)
+		return refuse(WHY_QP_SRQ, name, "an SRQ that matches tags");
+	return 0;
+}
+
 static int check_parts(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
 	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_XRC_SEND &&
 	    attr->qp_type != IBV_QPT_XRC_RECV && attr->qp_type != IBV_QPT_RAW_PACKET)
-		return EOPNOTSUPP;
-	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return attr->comp_mask & IBV_QP_INIT_ATTR_XRCD &&
-				       vb_is_usable(context, attr->xrcd, VB_KIND_XRCD)
-			       ? 0
-			       : EINVAL;
-	if (!pd_fits(context, attr) || !vb_is_usable(context, attr->send_cq, VB_KIND_CQ) ||
-	    !vb_is_usable(context, attr->recv_cq, VB_KIND_CQ))
-		return EINVAL;
-	if (attr->srq &&
-	    (!vb_is_usable(context, attr->srq, VB_KIND_SRQ) || vb_srq(attr->srq)->xrcd ||
-	     attr->qp_type == IBV_QPT_UC || attr->qp_type == IBV_QPT_RAW_PACKET ||
-	     (vb_tag_matches(attr->srq) && attr->qp_type != IBV_QPT_RC)))
-		return EINVAL;
-	return 0;
+		return refuse(WHY_QP_TYPE, attr->qp_type);
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD))
+			return refuse(WHY_QP_NO_XRCD);
+		return vb_refuses_use(context, attr->xrcd, VB_KIND_XRCD) ? refusal_noted() : 0;
+	}
+	if (!pd_fits(context, attr) || vb_refuses_use(context, attr->send_cq, VB_KIND_CQ) ||
+	    vb_refuses_use(context, attr->recv_cq, VB_KIND_CQ))
+		return refusal_noted();
+	return attr->srq ? check_srq(context, attr->srq, attr->qp_type) : 0;
 }
 
 /* Flags that the type may be created with. */
@@ -87,12 +106,15 @@ static int check_attr(struct ibv_context *context, const struct ibv_qp_init_attr
 			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_XRCD;
 	int err;
 
-	if (attr->comp_mask & ~known || !is_offered(vb_profile(vb_device(context)), attr->qp_type))
-		return EOPNOTSUPP;
+	if (attr->comp_mask & ~known)
+		return refuse(WHY_BITS_REFUSED, "comp_mask", (uint64_t)(attr->comp_mask & ~known));
+	if (!is_offered(vb_profile(vb_device(context)), attr->qp_type))
+		return refuse(WHY_QP_TYPE, attr->qp_type);
 	if (attr->create_flags & ~flags_of(attr->qp_type))
-		return EOPNOTSUPP;
+		return refuse(WHY_BITS_REFUSED, "create_flags",
+			      (uint64_t)(attr->create_flags & ~flags_of(attr->qp_type)));
 	if (rss) /* vb_rss_create() checks the rest */
-		return pd_fits(context, attr) ? 0 : EINVAL;
+		return pd_fits(context, attr) ? 0 : refusal_noted();
 	err = check_parts(context, attr);
 	return err ? err : check_cap(vb_profile(vb_device(context)), &attr->cap, attr->srq != NULL);
 }
@@ -192,7 +214,8 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 	err = begin(qp, attr);
 	if (err) {
 		take_down(qp);
-		return vb_object_undo(qp, err);
+		errno = vb_object_undo(qp, err);
+		return NULL;
 	}
 	vb_object_set_handle(qp, qp->qp.qpn);
 	count_use(qp, vb_object_use);
@@ -202,24 +225,25 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr,
 				     enum inject_verb verb)
 {
+	const char *call = inject_verb_str(verb);
 	struct ibv_qp_init_attr_ex used;
 	struct ibv_qp *qp;
 	int err;
 
-	if (!vb_is_context(context) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail_as(call, refusal_noted());
 	if (vb_gate_fails(context, verb))
-		return NULL;
+		return vb_fail_as(call, errno);
 	used = used_by_type(attr);
 	err = check_attr(context, &used);
 	if (RXE_RAW_SUPPORTED && !err && used.qp_type == IBV_QPT_RAW_PACKET)
 		err = vb_raw_access(vb_device(context));
 	if (err)
-		return vb_fail(err);
+		return vb_fail_as(call, err);
 	qp = create(context, &used);
 	if (qp)
 		attr->cap = used.cap;
-	return qp;
+	return vb_made_as(call, qp);
 }
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
@@ -232,8 +256,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	struct ibv_qp_init_attr_ex ex;
 	struct ibv_qp *qp;
 
-	if (!vb_is_pd(pd) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	ex = (struct ibv_qp_init_attr_ex){
 		.qp_context = attr->qp_context,
 		.send_cq = attr->send_cq,
@@ -312,8 +336,10 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *base)
 {
 	struct vb_qp *qp = vb_qp(base);
 
-	if (!vb_object_is_live(qp, VB_KIND_QP) || !qp->builder)
-		return vb_fail(EOPNOTSUPP);
+	if (!vb_object_is_live(qp, VB_KIND_QP))
+		return vb_fail(refuse(WHY_NOT_SUPPORTED, "the argument is no live QP"));
+	if (!qp->builder)
+		return vb_fail(refuse(WHY_NO_SEND_OPS, base->qp_num));
 	return &qp->ex.base;
 }
 

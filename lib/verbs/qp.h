@@ -78,6 +78,8 @@ void vb_qp_abandon_target(struct vb_qp *qp);
 /* qp.c: the server reports that no process has this target open any more. */
 void vb_qp_target_unused(struct vb_device *dev, uint32_t qpn);
 
+/* comp_cntr.c: what queue pairs point to in a completion counter, for comparisons: any pointer. */
+const void *vb_comp_cntr_counts(const void *cntr);
 /* comp_cntr.c: the queue pair has left the engine. */
 void vb_comp_cntrs_detach(struct vb_qp *qp);
 /* qp_attr.c */
@@ -86,8 +88,6 @@ int vb_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *at
 /* post.c: posts a list of receives, unless a fault rule fails this verb. 0 or an errno. */
 int vb_post_recv_list(struct vb_qp *qp, enum inject_verb verb, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad_wr);
-/* post.c: the errno of a result. */
-int vb_post_errno(enum post_result result);
 
 /* wr.c: sets the ibv_wr_* functions of a new QP. 0, ENOMEM, or EOPNOTSUPP if the QP's type or
  * the device lacks an operation. */

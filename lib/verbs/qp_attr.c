@@ -15,6 +15,7 @@
 #include "lib/control/log.h"
 #include "lib/control/remote_request.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -124,34 +125,29 @@ static const char *attr_name(uint32_t bit)
 	return "an attribute";
 }
 
-static void explain(const struct vb_qp *qp, uint32_t culprit, enum modify_result result)
+/* Why a move was refused. 0 or an errno. */
+static int modify_result(const struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask,
+			 uint32_t culprit, enum modify_result result)
 {
-	if (result == MODIFY_NO_GRH) {
-		ctl_log(CTL_LOG_ERROR,
-			"ibv_modify_qp: QP 0x%06x: RoCE requires a GID, but is_global is 0: give "
-			"the program a GID index (-g 0 for the pingpongs, -x 0 for perftest)",
-			qp->qp.qpn);
-		return;
-	}
-	ctl_log(CTL_LOG_INFO, "ibv_modify_qp: QP 0x%06x: %s%s%s", qp->qp.qpn,
-		rxe_modify_result_str(result), culprit ? ": " : "",
-		culprit ? attr_name(culprit) : "");
-}
+	/* Of an opened target, the state that this process knows. */
+	const enum rxe_qp_state from =
+		qp->is_opened ? (enum rxe_qp_state)qp->ex.base.qp_base.state : qp->qp.state;
+	const char *is = vb_qp_state_str(from);
+	const char *to = vb_qp_state_str(mask & RXE_QP_STATE ? attr->qp_state : from);
+	const uint32_t qpn = qp->qp.qpn;
 
-static int modify_errno(enum modify_result result)
-{
 	switch (result) {
 	case MODIFY_OK: return 0;
-	case MODIFY_BAD_TRANSITION:
-	case MODIFY_MISSING:
-	case MODIFY_NOT_ALLOWED:
-	case MODIFY_BAD_VALUE:
-	case MODIFY_NO_GRH:
-	case MODIFY_BAD_GID: return EINVAL;
-	case MODIFY_UNSUPPORTED: return EOPNOTSUPP;
-	case MODIFY_DRAINING: return EBUSY;
+	case MODIFY_BAD_TRANSITION: return refuse(WHY_MOVE, qpn, is, to);
+	case MODIFY_MISSING: return refuse(WHY_MOVE_NEEDS, qpn, is, to, attr_name(culprit));
+	case MODIFY_NOT_ALLOWED: return refuse(WHY_MOVE_LEAVES, qpn, attr_name(culprit), is, to);
+	case MODIFY_BAD_VALUE: return refuse(WHY_MOVE_VALUE, qpn, attr_name(culprit));
+	case MODIFY_NO_GRH: return refuse_aloud(CTL_LOG_ERROR, WHY_MOVE_NO_GRH, qpn);
+	case MODIFY_BAD_GID: return refuse(WHY_MOVE_GID, qpn, attr->av.sgid_index);
+	case MODIFY_UNSUPPORTED: return refuse(WHY_MOVE_RESIZE, qpn);
+	case MODIFY_DRAINING: return refuse(WHY_MOVE_DRAINING, qpn);
 	}
-	return EINVAL;
+	return 0;
 }
 
 /* In ERR and RESET a queue pair sends nothing, so its delayed ACK leaves before. */
@@ -176,30 +172,36 @@ static void receive_arrived(struct vb_qp *qp, const struct rxe_qp_attr *attr, ui
 		progress_run_dry(&qp->dev->progress);
 }
 
+/* Notes why the process of a target did not do its part. */
+static int target_result(const struct vb_qp *qp, int rc)
+{
+	return rc ? refuse(WHY_TARGET(-rc), qp->qp.qpn, strerror(-rc)) : 0;
+}
+
 /* An XRC target that ibv_open_qp() returned. */
 static int modify_opened(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask)
 {
 	struct remote_qp_call call = { .attr = *attr, .mask = mask };
-	int err = -progress_qp_call(&qp->dev->progress, &qp->target, CTL_REMOTE_QP_MODIFY, &call);
+	int err = target_result(
+		qp, progress_qp_call(&qp->dev->progress, &qp->target, CTL_REMOTE_QP_MODIFY, &call));
 
 	if (err)
 		return err;
-	if (call.result != MODIFY_OK)
-		explain(qp, call.culprit, (enum modify_result)call.result);
-	else if (mask & RXE_QP_STATE)
+	if (call.result == MODIFY_OK && (mask & RXE_QP_STATE))
 		qp->ex.base.qp_base.state = (enum ibv_qp_state)attr->qp_state;
-	return modify_errno((enum modify_result)call.result);
+	return modify_result(qp, attr, mask, call.culprit, (enum modify_result)call.result);
 }
 
 /* 0 or an errno. */
 static int modify(struct vb_qp *qp, const struct rxe_qp_attr *in, uint32_t mask)
 {
 	enum modify_result result;
+	int err = 0;
 
 	if (qp->is_opened)
 		return modify_opened(qp, in, mask);
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
+		return refuse(WHY_NO_ENGINE, "object");
 	device_link_follow_gids(&qp->dev->progress);
 	receive_arrived(qp, in, mask);
 	send_delayed_ack(qp, in, mask);
@@ -213,24 +215,25 @@ static int modify(struct vb_qp *qp, const struct rxe_qp_attr *in, uint32_t mask)
 		vb_qp_publish(qp);
 		progress_transmit(&qp->dev->progress, clock_now_ns());
 	} else {
-		explain(qp, rxe_qp_modify_culprit(qp->dev->progress.engine, &qp->qp, in, mask),
-			result);
+		err = modify_result(
+			qp, in, mask,
+			rxe_qp_modify_culprit(qp->dev->progress.engine, &qp->qp, in, mask), result);
 	}
 	progress_unlock(&qp->dev->progress);
-	return modify_errno(result);
+	return err;
 }
 
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
 	struct rxe_qp_attr in;
 
-	if (!vb_object_is_live(base, VB_KIND_QP) || !attr)
-		return vb_result(EINVAL);
+	if (vb_refuses(base, VB_KIND_QP) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, modify_qp))
-		return errno;
+		return vb_result(errno);
 	/* An RSS queue pair has no states: its work queues do. */
 	if (vb_qp(base)->rss)
-		return vb_result(EOPNOTSUPP);
+		return vb_result(refuse(WHY_RSS_STATES, base->qp_num));
 	attr_in(&in, attr, mask);
 	return vb_result(modify(vb_qp(base), &in, (uint32_t)mask));
 }
@@ -241,11 +244,12 @@ int vb_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *
 	const struct rxe_qp_attr in = { .rate_limit = attr ? attr->rate_limit : 0,
 					.max_burst = attr ? attr->max_burst_sz : 0 };
 
-	if (!vb_object_is_live(base, VB_KIND_QP) || !attr || attr->comp_mask ||
-	    (!attr->rate_limit && (attr->max_burst_sz || attr->typical_pkt_sz)))
-		return vb_result(EINVAL);
+	if (vb_refuses(base, VB_KIND_QP) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(attr->comp_mask, WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask) ||
+	    refuse_if(!attr->rate_limit && (attr->max_burst_sz || attr->typical_pkt_sz), WHY_RATE))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, modify_qp_rate_limit))
-		return errno;
+		return vb_result(errno);
 	return vb_result(modify(vb_qp(base), &in, RXE_QP_RATE_LIMIT));
 }
 
@@ -289,13 +293,13 @@ static int query(struct vb_qp *qp, struct rxe_qp_attr *ret)
 	int err;
 
 	if (qp->is_opened) {
-		err = -progress_qp_call(&qp->dev->progress, &qp->target, CTL_REMOTE_QP_QUERY,
-					&call);
+		err = target_result(qp, progress_qp_call(&qp->dev->progress, &qp->target,
+							 CTL_REMOTE_QP_QUERY, &call));
 		*ret = call.attr;
 		return err;
 	}
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
+		return refuse(WHY_NO_ENGINE, "object");
 	rxe_qp_query(&qp->qp, ret);
 	progress_unlock(&qp->dev->progress);
 	return 0;
@@ -310,12 +314,13 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 
 	/* Every attribute is returned: the mask would save nothing. */
 	(void)mask;
-	if (!vb_object_is_live(qp, VB_KIND_QP) || !attr || !init_attr)
-		return vb_result(EINVAL);
+	if (vb_refuses(qp, VB_KIND_QP) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(!init_attr, WHY_NULL, "init_attr"))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, query_qp))
-		return errno;
+		return vb_result(errno);
 	if (qp->rss)
-		return vb_result(EOPNOTSUPP);
+		return vb_result(refuse(WHY_RSS_STATES, base->qp_num));
 	err = query(qp, &out);
 	if (err)
 		return vb_result(err);
@@ -347,32 +352,33 @@ int ibv_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint3
 /* Enhanced connection establishment: this device has no options. */
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	if (!vb_object_is_live(qp, VB_KIND_QP) || !ece || ece->comp_mask)
-		return vb_result(EINVAL);
-	return vb_result(EOPNOTSUPP);
+	if (vb_refuses(qp, VB_KIND_QP) || refuse_if(!ece, WHY_NULL, "ece") ||
+	    refuse_if(ece->comp_mask, WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)ece->comp_mask))
+		return vb_result(refusal_noted());
+	return vb_result(refuse(WHY_ECE));
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	if (!vb_object_is_live(qp, VB_KIND_QP) || !ece)
-		return vb_result(EINVAL);
+	if (vb_refuses(qp, VB_KIND_QP) || refuse_if(!ece, WHY_NULL, "ece"))
+		return vb_result(refusal_noted());
 	*ece = (struct ibv_ece){ 0 };
-	return vb_result(EOPNOTSUPP);
+	return vb_result(refuse(WHY_ECE));
 }
 
 /* Multicast: the engine keeps the members of a group; the link joins with the first and leaves with
  * the last. */
-static int mcast_errno(enum mcast_result result)
+static int mcast_errno(const struct vb_qp *qp, enum mcast_result result)
 {
 	switch (result) {
 	case MCAST_OK:
 	case MCAST_FIRST: return 0;
-	case MCAST_FULL: return ENOMEM;
-	case MCAST_NOT_UD:
-	case MCAST_NOT_GROUP:
-	case MCAST_NOT_ATTACHED: return EINVAL;
+	case MCAST_FULL: return refuse(WHY_MCAST_FULL);
+	case MCAST_NOT_UD: return refuse(WHY_MCAST_TYPE, qp->qp.qpn);
+	case MCAST_NOT_GROUP: return refuse(WHY_MCAST_GROUP);
+	case MCAST_NOT_ATTACHED: return refuse(WHY_MCAST_ABSENT, qp->qp.qpn);
 	}
-	return EINVAL;
+	return 0;
 }
 
 int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid)
@@ -385,14 +391,14 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 
 	/* RoCE has no LIDs. */
 	(void)lid;
-	if (!vb_object_is_live(qp, VB_KIND_QP) || !gid)
-		return vb_result(EINVAL);
+	if (vb_refuses(qp, VB_KIND_QP) || refuse_if(!gid, WHY_NULL, "gid"))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, attach_mcast))
-		return errno;
+		return vb_result(errno);
 	if (!vb_profile(qp->dev)->max_mcast_grp)
-		return vb_result(EOPNOTSUPP);
+		return vb_result(refuse(WHY_NOT_OFFERED, "multicast"));
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NO_ENGINE, "object"));
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	result = rxe_mcast_attach(qp->dev->progress.engine, &qp->qp, &group);
 	if (result == MCAST_FIRST)
@@ -400,7 +406,8 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	if (err)
 		rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
 	progress_unlock(&qp->dev->progress);
-	return vb_result(err ? err : mcast_errno(result));
+	return vb_result(err ? refuse(WHY_MCAST_JOIN(err), strerror(err))
+			     : mcast_errno(qp, result));
 }
 
 int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid)
@@ -411,16 +418,16 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	NO_CANCEL;
 
 	(void)lid;
-	if (!vb_object_is_live(qp, VB_KIND_QP) || !gid)
-		return vb_result(EINVAL);
+	if (vb_refuses(qp, VB_KIND_QP) || refuse_if(!gid, WHY_NULL, "gid"))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, detach_mcast))
-		return errno;
+		return vb_result(errno);
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NO_ENGINE, "object"));
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	result = rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
 	if (result == MCAST_FIRST)
 		link_leave(qp->dev->progress.link.phy, &group);
 	progress_unlock(&qp->dev->progress);
-	return vb_result(mcast_errno(result));
+	return vb_result(mcast_errno(qp, result));
 }

@@ -13,6 +13,7 @@
 #include "emu/queue.h"
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/device.h"
@@ -143,9 +144,9 @@ static int take_memory(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	size_t rq = rxe_ring_bytes(cap.max_recv_wr, rxe_recv_stride(cap.max_recv_sge));
 
 	if (sq && !vb_buffer_alloc(&qp->sq_memory, attr->pd, sq, VB_BUFFER_QP_SEND))
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "the send queue");
 	if (rq && !vb_buffer_alloc(&qp->rq_memory, attr->pd, rq, VB_BUFFER_QP_RECV))
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "the receive queue");
 	return 0;
 }
 
@@ -181,11 +182,11 @@ static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr
 	int err;
 
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
-	err = -progress_thread_start(&qp->dev->progress);
+		return refuse(WHY_NO_ENGINE, "object");
+	err = vb_thread_result(progress_thread_start(&qp->dev->progress));
 	if (!err) {
 		init.qpn = rxe_engine_alloc_qpn(qp->dev->progress.engine);
-		err = init.qpn ? 0 : ENOMEM;
+		err = init.qpn ? 0 : refuse(WHY_NO_QPN, vb_profile(qp->dev)->max_qp);
 	}
 	if (!err) {
 		atomic_store(&vb_slot(qp->dev)->qpn_roll, qp->dev->progress.engine->qpn_next - 1);
@@ -228,7 +229,7 @@ int vb_qp_leave_engine(struct vb_qp *qp)
 		return 0;
 	if (rxe_mcast_is_attached(qp->dev->progress.engine, &qp->qp)) {
 		progress_unlock(&qp->dev->progress);
-		return EBUSY;
+		return refuse(WHY_MCAST_ATTACHED, qp->qp.qpn);
 	}
 	rxe_qp_flush_delayed_ack(qp->dev->progress.engine, &qp->qp);
 	progress_transmit(&qp->dev->progress, clock_now_ns());

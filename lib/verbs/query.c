@@ -15,6 +15,7 @@
 #include "lib/abi/version.h"
 #include "lib/control/client.h"
 #include "lib/control/profile.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
@@ -103,10 +104,10 @@ static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
-	if (!vb_is_context(context) || !attr)
-		return vb_result(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(context, query_device))
-		return errno;
+		return vb_result(errno);
 	device_attr(vb_device(context), attr);
 	return 0;
 }
@@ -209,11 +210,14 @@ static int query_device_ex(struct ibv_context *context,
 {
 	struct ibv_device_attr_ex_65 full = { .phys_port_cnt_ex = 1 };
 
-	if (!vb_is_context(context) || !attr || attr_size < sizeof(attr->orig_attr) ||
-	    (input && input->comp_mask))
-		return vb_result(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(attr_size < sizeof(attr->orig_attr), WHY_SMALL_STRUCT,
+		      "struct ibv_device_attr_ex", attr_size, sizeof(attr->orig_attr)) ||
+	    refuse_if(input && input->comp_mask, WHY_UNKNOWN_BITS, "input->comp_mask",
+		      (uint64_t)(input ? input->comp_mask : 0)))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(context, query_device_ex))
-		return errno;
+		return vb_result(errno);
 	fill_extended(vb_device(context), &full);
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
@@ -222,15 +226,15 @@ static int query_device_ex(struct ibv_context *context,
 
 /* The clock of completion timestamps. As the libraries of adapters do, the whole count of ticks is
  * in tv_nsec: programs compare that one member with completion timestamps. */
-static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+static int query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	if (!vb_is_context(context) || !values)
-		return vb_result(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!values, WHY_NULL, "values"))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(context, query_rt_values_ex))
-		return errno;
+		return vb_result(errno);
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ||
 	    !vb_profile(vb_device(context))->completion_timestamp)
-		return vb_result(EOPNOTSUPP);
+		return vb_result(refuse(WHY_NOT_OFFERED, "these values, or completion timestamps"));
 	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
 		values->raw_clock = (struct timespec){ .tv_nsec = (long)clock_now_ns() };
 	return 0;
@@ -265,10 +269,11 @@ static int query_port_n(struct ibv_context *context, uint32_t port, void *attr, 
 {
 	struct ibv_port_attr_65 full;
 
-	if (!vb_is_context(context) || !attr || port != VB_PORT)
-		return vb_result(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(port != VB_PORT, WHY_BAD_PORT, port))
+		return vb_result_as("ibv_query_port", refusal_noted());
 	if (vb_verb_fails(context, query_port))
-		return errno;
+		return vb_result_as("ibv_query_port", errno);
 	port_attr(vb_device(context), &full);
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
@@ -292,20 +297,22 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
 {
-	if (!vb_is_context(context) || port != VB_PORT || !speed)
-		return vb_result(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(port != VB_PORT, WHY_BAD_PORT, port) ||
+	    refuse_if(!speed, WHY_NULL, "speed"))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(context, query_port_speed))
-		return errno;
+		return vb_result(errno);
 	*speed = ctl_profile_speed(vb_profile(vb_device(context)));
 	return 0;
 }
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
-	if (!vb_is_context(context) || port != VB_PORT || index != 0 || !pkey)
-		return vb_minus_one(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(port != VB_PORT, WHY_BAD_PORT, port) ||
+	    refuse_if(index != 0, WHY_NO_PKEY, index) || refuse_if(!pkey, WHY_NULL, "pkey"))
+		return vb_minus_one(refusal_noted());
 	if (vb_verb_fails(context, query_pkey))
-		return -1;
+		return vb_minus_one(errno);
 	*pkey = CTL_PKEY;
 	return 0;
 }
@@ -313,10 +320,11 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
 	/* The membership bit is ignored: 0x7fff matches 0xffff. */
-	if (!vb_is_context(context) || port != VB_PORT ||
-	    (pkey | __builtin_bswap16(0x8000)) != 0xffff)
-		return vb_minus_one(EINVAL);
-	return vb_verb_fails(context, get_pkey_index) ? -1 : 0;
+	if (vb_refuses_context(context) || refuse_if(port != VB_PORT, WHY_BAD_PORT, port) ||
+	    refuse_if((pkey | __builtin_bswap16(0x8000)) != 0xffff, WHY_OTHER_PKEY,
+		      __builtin_bswap16(pkey)))
+		return vb_minus_one(refusal_noted());
+	return vb_verb_fails(context, get_pkey_index) ? vb_minus_one(errno) : 0;
 }
 
 void vb_query_ops(struct verbs_context_65 *verbs)
@@ -329,6 +337,6 @@ void vb_query_ops(struct verbs_context_65 *verbs)
 		(__typeof__(ops->_compat_query_device))(void (*)(void))ibv_query_device;
 	ops->_compat_query_port = ibv_query_port;
 	verbs->base.query_device_ex = query_device_ex;
-	verbs->base.query_rt_values = query_rt_values;
+	verbs->base.query_rt_values = query_rt_values_ex;
 	verbs->base.query_port = query_port;
 }

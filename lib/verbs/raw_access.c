@@ -3,22 +3,25 @@
 #include "lib/verbs/raw_access.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "lib/control/log.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/device.h"
 #include "net/link/ethernet/raw_port.h"
 
 /* On an interface the kernel decides who may use raw packets, when the raw port is opened. On a
  * device's private wire nothing is needed, unless the instance demands what an interface would. */
-static void explain_raw(const struct vb_device *dev, int err)
+static int refuse_raw(const struct vb_device *dev, int err)
 {
+	const bool is_ethernet = dev->info.link == CTL_LINK_ETHERNET;
+	const char *name = is_ethernet ? dev->info.if_name : dev->info.name;
+
 	if (err == EPERM)
-		ctl_log(CTL_LOG_WARNING,
-			"raw packets on %s need CAP_NET_RAW%s: run the program as root, or give it "
-			"the capability with setcap(8)",
-			dev->info.link == CTL_LINK_ETHERNET ? dev->info.if_name : dev->info.name,
-			dev->info.link == CTL_LINK_ETHERNET ? "" : " (--raw-privilege on)");
+		return refuse_aloud(CTL_LOG_WARNING, WHY_RAW(err), name,
+				    is_ethernet ? "" : " (--raw-privilege on)");
+	return err ? refuse(WHY_RAW_PORT(err), name, strerror(err)) : 0;
 }
 
 static int open_raw_port(struct vb_device *dev)
@@ -26,10 +29,10 @@ static int open_raw_port(struct vb_device *dev)
 	int err;
 
 	if (!progress_lock(&dev->progress))
-		return EINVAL;
+		return refuse(WHY_NO_ENGINE, "device");
 	err = -device_link_open_raw(&dev->progress.link);
 	progress_unlock(&dev->progress);
-	return err;
+	return refuse_raw(dev, err);
 }
 
 int vb_raw_access(struct vb_device *dev)
@@ -39,7 +42,6 @@ int vb_raw_access(struct vb_device *dev)
 	if (dev->info.link == CTL_LINK_ETHERNET)
 		err = open_raw_port(dev);
 	else if (dev->info.raw_privilege)
-		err = -raw_port_may_open();
-	explain_raw(dev, err);
+		err = refuse_raw(dev, -raw_port_may_open());
 	return err;
 }

@@ -17,6 +17,7 @@
 #include "emu/tag_matching.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
@@ -26,6 +27,7 @@
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 #include "lib/verbs/qp.h"
+#include "lib/verbs/refuse_post.h"
 #include "lib/verbs/xrc.h"
 #include "net/link/clock.h"
 
@@ -46,7 +48,7 @@ static int begin(struct vb_srq *srq, struct ibv_pd *pd, const struct ibv_srq_att
 			     rxe_ring_bytes(attr->max_wr, rxe_recv_stride(attr->max_sge)),
 			     VB_BUFFER_SRQ)) {
 		vb_pd_unuse(pd);
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "the SRQ");
 	}
 	rxe_srq_init(&srq->srq, pd->handle, srq->memory.memory, attr->max_wr, attr->max_sge, srq);
 	return 0;
@@ -60,9 +62,9 @@ static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *
 	int err;
 
 	if (!vb_lock_engine(srq->dev, srq->forks))
-		return EINVAL;
+		return refuse(WHY_NO_ENGINE, "object");
 	engine = srq->dev->progress.engine;
-	err = -progress_thread_start(&srq->dev->progress);
+	err = vb_thread_result(progress_thread_start(&srq->dev->progress));
 	srqn = err ? 0 : rxe_engine_alloc_srqn(engine);
 	if (srqn) {
 		rxe_srq_name(engine, &srq->srq, srqn, vb_xrcd(attr->xrcd)->domain,
@@ -76,7 +78,9 @@ static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *
 		vb_object_use(srq->xrcd);
 	}
 	progress_unlock(&srq->dev->progress);
-	return err ? err : srqn ? 0 : ENOMEM;
+	if (err)
+		return err;
+	return srqn ? 0 : refuse(WHY_NO_SRQN, vb_profile(srq->dev)->max_srq);
 }
 
 static bool is_offered(struct ibv_context *context, enum ibv_srq_type type)
@@ -93,11 +97,16 @@ static int tag_check(struct ibv_context *context, const struct ibv_srq_init_attr
 	const struct ctl_profile *profile = vb_profile(vb_device(context));
 	const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
 
-	if ((attr->comp_mask & needed) != needed || !vb_is_usable(context, attr->cq, VB_KIND_CQ))
-		return EINVAL;
-	if (attr->tm_cap.max_num_tags < 1 || attr->tm_cap.max_num_tags > profile->max_num_tags ||
-	    attr->tm_cap.max_ops < 1 || attr->tm_cap.max_ops > RXE_MAX_TM_OPS)
-		return EINVAL;
+	if ((attr->comp_mask & needed) != needed)
+		return refuse(WHY_BITS_MISSING, "comp_mask", (uint64_t)(needed & ~attr->comp_mask));
+	if (vb_refuses_use(context, attr->cq, VB_KIND_CQ))
+		return refusal_noted();
+	if (attr->tm_cap.max_num_tags < 1 || attr->tm_cap.max_num_tags > profile->max_num_tags)
+		return refuse(WHY_TAG_RANGE, "max_num_tags", attr->tm_cap.max_num_tags,
+			      profile->max_num_tags);
+	if (attr->tm_cap.max_ops < 1 || attr->tm_cap.max_ops > RXE_MAX_TM_OPS)
+		return refuse(WHY_TAG_RANGE, "max_ops", attr->tm_cap.max_ops,
+			      (uint32_t)RXE_MAX_TM_OPS);
 	return 0;
 }
 
@@ -108,7 +117,7 @@ static int tag_begin(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *attr
 
 	if (!vb_buffer_alloc(&srq->tags_memory, srq->base.pd,
 			     rxe_tag_list_bytes(max, srq->srq.max_sge), VB_BUFFER_SRQ))
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "the list of tags");
 	rxe_tag_list_init(&srq->tags, srq->tags_memory.memory, max, srq->srq.max_sge);
 	rxe_srq_match_tags(&srq->srq, &srq->tags, &vb_cq(attr->cq)->cq);
 	srq->cq = attr->cq;
@@ -148,24 +157,40 @@ static void take_down(struct vb_srq *srq)
 	pthread_cond_destroy(&base->cond);
 }
 
+static int check_size(const struct ctl_profile *profile, const struct ibv_srq_attr *attr)
+{
+	if (attr->max_wr < 1)
+		return refuse(WHY_BELOW_ONE, "max_wr", (int64_t)attr->max_wr);
+	if (attr->max_wr > profile->max_srq_wr)
+		return refuse(WHY_ABOVE_LIMIT, "max_wr", (uint64_t)attr->max_wr,
+			      (uint64_t)profile->max_srq_wr);
+	return attr->max_sge > profile->max_srq_sge
+		       ? refuse(WHY_ABOVE_LIMIT, "max_sge", (uint64_t)attr->max_sge,
+				(uint64_t)profile->max_srq_sge)
+		       : 0;
+}
+
+/* NULL and errno, with a noted reason. */
 static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_type type)
 {
 	struct ibv_pd *pd = attr->pd;
-	const struct ctl_profile *profile = vb_profile(vb_device(pd->context));
 	struct vb_srq *srq;
-	int err;
+	int err = check_size(vb_profile(vb_device(pd->context)), &attr->attr);
 
-	if (attr->attr.max_wr < 1 || attr->attr.max_wr > profile->max_srq_wr ||
-	    attr->attr.max_sge > profile->max_srq_sge)
-		return vb_fail(EINVAL);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
 	if (attr->attr.max_sge == 0)
 		attr->attr.max_sge = 1;
 	srq = vb_object_new(pd->context, VB_KIND_SRQ, sizeof(*srq));
 	if (!srq)
 		return NULL;
 	err = begin(srq, pd, &attr->attr);
-	if (err)
-		return vb_object_undo(srq, err);
+	if (err) {
+		errno = vb_object_undo(srq, err);
+		return NULL;
+	}
 	srq->dev = vb_device(pd->context);
 	srq->forks = vb_forks();
 	srq->base.srq_context = attr->srq_context;
@@ -177,7 +202,8 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_ty
 				    : 0;
 	if (err) {
 		take_down(srq);
-		return vb_object_undo(srq, err);
+		errno = vb_object_undo(srq, err);
+		return NULL;
 	}
 	return &srq->base;
 }
@@ -189,35 +215,41 @@ static int check_attr(struct ibv_context *context, const struct ibv_srq_init_att
 	const uint32_t known =
 		IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TM | xrc;
 
-	if (attr->comp_mask & ~known || (unsigned int)type > IBV_SRQT_TM ||
-	    !is_offered(context, type))
-		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !vb_is_pd_of(attr->pd, context))
-		return EINVAL;
+	if (attr->comp_mask & ~known)
+		return refuse(WHY_BITS_REFUSED, "comp_mask", (uint64_t)(attr->comp_mask & ~known));
+	if ((unsigned int)type > IBV_SRQT_TM || !is_offered(context, type))
+		return refuse(WHY_NOT_OFFERED, "SRQs of this type");
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))
+		return refuse(WHY_BITS_MISSING, "comp_mask", (uint64_t)IBV_SRQ_INIT_ATTR_PD);
+	if (vb_refuses_pd_of(attr->pd, context))
+		return refusal_noted();
 	if (type == IBV_SRQT_TM)
 		return tag_check(context, attr);
 	if (type != IBV_SRQT_XRC)
 		return 0;
-	if ((attr->comp_mask & xrc) != xrc || !vb_is_usable(context, attr->xrcd, VB_KIND_XRCD) ||
-	    !vb_is_usable(context, attr->cq, VB_KIND_CQ))
-		return EINVAL;
-	return 0;
+	if ((attr->comp_mask & xrc) != xrc)
+		return refuse(WHY_BITS_MISSING, "comp_mask", (uint64_t)(xrc & ~attr->comp_mask));
+	return vb_refuses_use(context, attr->xrcd, VB_KIND_XRCD) ||
+			       vb_refuses_use(context, attr->cq, VB_KIND_CQ)
+		       ? refusal_noted()
+		       : 0;
 }
 
 static struct ibv_srq *create_checked(struct ibv_context *context,
 				      struct ibv_srq_init_attr_ex *attr, enum inject_verb verb)
 {
 	enum ibv_srq_type type = IBV_SRQT_BASIC;
+	const char *call = inject_verb_str(verb);
 	int err;
 
-	if (!vb_is_context(context) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail_as(call, refusal_noted());
 	if (vb_gate_fails(context, verb))
-		return NULL;
+		return vb_fail_as(call, errno);
 	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE)
 		type = attr->srq_type;
 	err = check_attr(context, attr, type);
-	return err ? vb_fail(err) : create(attr, type);
+	return err ? vb_fail_as(call, err) : vb_made_as(call, create(attr, type));
 }
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
@@ -230,8 +262,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	struct ibv_srq_init_attr_ex ex;
 	struct ibv_srq *srq;
 
-	if (!vb_is_pd(pd) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_pd(pd) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	ex = (struct ibv_srq_init_attr_ex){
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
@@ -247,13 +279,13 @@ static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 {
 	struct vb_srq *srq = vb_srq(base);
 
-	if (!vb_object_is_live(srq, VB_KIND_SRQ) || !srq_num)
-		return vb_result(EINVAL);
+	if (vb_refuses(srq, VB_KIND_SRQ) || refuse_if(!srq_num, WHY_NULL, "srq_num"))
+		return vb_result(refusal_noted());
 	/* Only XRC addresses SRQs by number. */
 	if (!srq->xrcd)
-		return vb_result(EOPNOTSUPP);
+		return vb_result(refuse(WHY_SRQ_NUMBER));
 	if (vb_verb_fails(base->context, get_srq_num))
-		return errno;
+		return vb_result(errno);
 	*srq_num = srq->srq.srqn;
 	return 0;
 }
@@ -272,7 +304,7 @@ static int post_tag(struct vb_srq *srq, struct ibv_ops_wr *wr, uint64_t now_ns)
 
 	if ((unsigned int)wr->opcode > IBV_WR_TAG_SYNC ||
 	    wr->flags & ~(IBV_OPS_SIGNALED | IBV_OPS_TM_SYNC))
-		return EINVAL;
+		return refuse(WHY_TAG_OP, (unsigned int)wr->opcode, (unsigned int)wr->flags);
 	if (wr->opcode == IBV_WR_TAG_ADD) {
 		in.tag = wr->tm.add.tag;
 		in.mask = wr->tm.add.mask;
@@ -282,7 +314,7 @@ static int post_tag(struct vb_srq *srq, struct ibv_ops_wr *wr, uint64_t now_ns)
 			.sges = (const struct rxe_sge *)(const void *)wr->tm.add.sg_list,
 		};
 	}
-	err = vb_post_errno(rxe_tm_post(srq->dev->progress.engine, &srq->srq, &in, now_ns));
+	err = vb_refuse_tag(srq, rxe_tm_post(srq->dev->progress.engine, &srq->srq, &in, now_ns));
 	if (!err && wr->opcode == IBV_WR_TAG_ADD)
 		wr->tm.handle = in.handle;
 	return err;
@@ -295,9 +327,11 @@ static int post_srq_ops(struct ibv_srq *base, struct ibv_ops_wr *wr, struct ibv_
 
 	*bad_wr = wr;
 	if (vb_verb_fails(base->context, post_srq_ops))
-		return errno;
-	if (!srq->srq.tags || !vb_lock_engine(srq->dev, srq->forks))
-		return vb_result(EINVAL);
+		return vb_result(errno);
+	if (!srq->srq.tags)
+		return vb_result(refuse(WHY_SRQ_TAGS));
+	if (!vb_lock_engine(srq->dev, srq->forks))
+		return vb_result(refuse(WHY_NO_ENGINE, "SRQ"));
 	for (; wr && !err; wr = wr->next) {
 		*bad_wr = wr;
 		err = post_tag(srq, wr, clock_now_ns());
@@ -322,31 +356,36 @@ static bool change_memory(struct vb_srq *srq, struct vb_buffer *memory, uint32_t
 
 /* All or nothing: the limit that is to hold is compared with the size that is to hold. Under the
  * engine lock. */
-static bool change(struct vb_srq *srq, const struct ibv_srq_attr *attr, int mask,
-		   struct vb_buffer *memory)
+static int change(struct vb_srq *srq, const struct ibv_srq_attr *attr, int mask,
+		  struct vb_buffer *memory)
 {
 	const uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->srq.rq.limit;
 	const uint32_t limit = srq->srq.limit;
 
 	if ((mask & IBV_SRQ_LIMIT) && attr->srq_limit > max_wr)
-		return false;
+		return refuse(WHY_SRQ_LIMIT, attr->srq_limit, max_wr);
 	if (mask & IBV_SRQ_LIMIT)
 		srq->srq.limit = 0;
 	if ((mask & IBV_SRQ_MAX_WR) && !change_memory(srq, memory, max_wr)) {
 		srq->srq.limit = limit;
-		return false;
+		return refuse(WHY_SRQ_HOLDS, max_wr);
 	}
 	return !(mask & IBV_SRQ_LIMIT) ||
-	       rxe_srq_arm(srq->dev->progress.engine, &srq->srq, attr->srq_limit);
+			       rxe_srq_arm(srq->dev->progress.engine, &srq->srq, attr->srq_limit)
+		       ? 0
+		       : refuse(WHY_SRQ_LIMIT, attr->srq_limit, max_wr);
 }
 
 static bool modify_is_good(const struct vb_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
-	if (!vb_object_is_live(srq, VB_KIND_SRQ) || !attr ||
-	    mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+	if (vb_refuses(srq, VB_KIND_SRQ) || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), WHY_UNKNOWN_BITS, "srq_attr_mask",
+		      (uint64_t)(uint32_t)mask))
 		return false;
-	return !(mask & IBV_SRQ_MAX_WR) ||
-	       (attr->max_wr >= 1 && attr->max_wr <= vb_profile(srq->dev)->max_srq_wr);
+	if (!(mask & IBV_SRQ_MAX_WR))
+		return true;
+	return check_size(vb_profile(srq->dev), &(struct ibv_srq_attr){ .max_wr = attr->max_wr }) ==
+	       0;
 }
 
 /* ibv_modify_srq(3). EINVAL: nothing changed; the SRQ holds more receives than max_wr, or a limit
@@ -355,36 +394,38 @@ int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 {
 	struct vb_srq *srq = vb_srq(base);
 	struct vb_buffer memory = { 0 };
-	bool changed = false;
+	int err;
 
 	if (!modify_is_good(srq, attr, mask))
-		return vb_result(EINVAL);
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, modify_srq))
-		return errno;
+		return vb_result(errno);
 	/* The allocator of a parent domain is called without locks. */
 	if ((mask & IBV_SRQ_MAX_WR) &&
 	    !vb_buffer_alloc(&memory, base->pd,
 			     rxe_ring_bytes(attr->max_wr, rxe_recv_stride(srq->srq.max_sge)),
 			     VB_BUFFER_SRQ))
-		return vb_result(ENOMEM);
+		return vb_result(refuse(WHY_NO_MEMORY, "the SRQ"));
 	if (vb_lock_engine(srq->dev, srq->forks)) {
-		changed = change(srq, attr, mask, &memory);
+		err = change(srq, attr, mask, &memory);
 		progress_unlock(&srq->dev->progress);
+	} else {
+		err = refuse(WHY_NO_ENGINE, "SRQ");
 	}
 	vb_buffer_free(&memory, base->pd, VB_BUFFER_SRQ);
-	return vb_result(changed ? 0 : EINVAL);
+	return vb_result(err);
 }
 
 int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 {
 	struct vb_srq *srq = vb_srq(base);
 
-	if (!vb_object_is_live(srq, VB_KIND_SRQ) || !attr)
-		return vb_result(EINVAL);
+	if (vb_refuses(srq, VB_KIND_SRQ) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, query_srq))
-		return errno;
+		return vb_result(errno);
 	if (!vb_lock_engine(srq->dev, srq->forks))
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NO_ENGINE, "object"));
 	attr->max_wr = srq->srq.rq.limit;
 	attr->max_sge = srq->srq.max_sge;
 	attr->srq_limit = srq->srq.limit;

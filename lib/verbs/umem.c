@@ -15,6 +15,7 @@
 #include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/device_list.h"
@@ -39,19 +40,19 @@ static bool is_mlx5(const struct ibv_device *device)
 /* Calls that are device commands elsewhere. 0 or an errno. */
 static int admit(struct ibv_context *context)
 {
-	if (!vb_is_context(context))
-		return EINVAL;
+	if (vb_refuses_context(context))
+		return refusal_noted();
 	if (!is_mlx5(context->device))
-		return EOPNOTSUPP;
+		return refuse(WHY_NOT_MLX5);
 	return vb_gate_dead(context, INJECT_VERB_COMMAND);
 }
 
 static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)
 {
-	if (!vb_is_pd(pd))
-		return EINVAL;
+	if (vb_refuses_pd(pd))
+		return refusal_noted();
 	if (!is_mlx5(pd->context->device))
-		return EOPNOTSUPP;
+		return refuse(WHY_NOT_MLX5);
 	*ret_pdn = pd->handle & PDN_MASK;
 	return 0;
 }
@@ -75,8 +76,8 @@ static int find_bytes(const struct vb_umem_want *want, struct vb_umem *umem, uin
 		return vb_map_fd(want->fd, (uintptr_t)want->addr, want->size, write, &umem->map,
 				 &umem->map_len, ret_first);
 	if ((uintptr_t)want->addr > UINTPTR_MAX - want->size)
-		return EFAULT;
-	err = memory_admit(want->addr, want->size, write);
+		return refuse(WHY_WRAPS_FAULT, want->addr, want->size);
+	err = vb_memory_admit(want->addr, want->size, write);
 	if (!err)
 		*ret_first = want->addr;
 	return err;
@@ -91,18 +92,22 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 	int err = admit(context);
 
 	if (!err)
-		err = want->access & REFUSED_ACCESS ? EOPNOTSUPP : vb_access_check(want->access);
+		err = want->access & REFUSED_ACCESS
+			      ? refuse(WHY_ACCESS_REFUSED, want->access & REFUSED_ACCESS)
+			      : vb_access_check(want->access);
 	if (!err && want->size == 0)
-		err = EINVAL;
+		err = refuse(WHY_BELOW_ONE, "size", INT64_C(0));
 	if (err)
 		return err;
 	umem = vb_object_new(context, VB_KIND_UMEM, sizeof(*umem));
 	if (!umem)
-		return ENOMEM;
+		return errno;
 	err = find_bytes(want, umem, &first);
 	if (!err) {
 		reg.addr = (uintptr_t)first;
-		err = -ctl_reg_umem(&vb_context(context)->ctl, &reg, &umem->umem_id);
+		err = vb_server_result(
+			ctl_reg_umem(&vb_context(context)->ctl, &reg, &umem->umem_id),
+			VB_KIND_UMEM);
 	}
 	if (err) {
 		if (umem->map)
@@ -122,12 +127,14 @@ static int umem_import(struct ibv_context *context, uint32_t umem_id, struct vb_
 	int err = admit(context);
 
 	if (!err)
-		err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_UMEM, umem_id, &found);
+		err = vb_query_result(
+			ctl_query(&vb_context(context)->ctl, CTL_KIND_UMEM, umem_id, &found),
+			VB_KIND_UMEM, umem_id);
 	if (err)
 		return err;
 	umem = vb_object_new(context, VB_KIND_UMEM, sizeof(*umem));
 	if (!umem)
-		return ENOMEM;
+		return errno;
 	umem->umem_id = umem_id;
 	vb_object_set_handle(umem, umem_id);
 	*ret = umem;
@@ -156,7 +163,8 @@ static int umem_dereg(struct vb_umem *umem)
 static int umem_forget(struct vb_umem *umem)
 {
 	if (!vb_object_take(umem, VB_KIND_UMEM))
-		return EINVAL;
+		return vb_refuses(umem, VB_KIND_UMEM) ? refusal_noted()
+						      : refuse(WHY_NOT_LIVE, (void *)umem, "umem");
 	free(umem);
 	return 0;
 }
@@ -167,11 +175,15 @@ static int check_rights(const struct vb_context *ctx, const struct vb_mkey_want 
 	const uint32_t writing =
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	struct ctl_object object;
-	int err = -ctl_query(&ctx->ctl, CTL_KIND_UMEM, want->umem_id, &object);
+	const int rc = ctl_query(&ctx->ctl, CTL_KIND_UMEM, want->umem_id, &object);
 
-	if (err)
-		return err == ENOENT ? EINVAL : err;
-	return (want->rights & writing) && !(object.rights & IBV_ACCESS_LOCAL_WRITE) ? EINVAL : 0;
+	if (rc == -ENOENT)
+		return refuse(WHY_NO_UMEM, want->umem_id);
+	if (rc)
+		return vb_server_result(rc, VB_KIND_UMEM);
+	return (want->rights & writing) && !(object.rights & IBV_ACCESS_LOCAL_WRITE)
+		       ? refuse(WHY_UMEM_READ_ONLY)
+		       : 0;
 }
 
 static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *want,
@@ -188,7 +200,7 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 		return err;
 	mkey = vb_object_new(context, VB_KIND_MKEY, sizeof(*mkey));
 	if (!mkey)
-		return ENOMEM;
+		return errno;
 	reg = (struct ctl_reg_mr){
 		.pd = handle_of(ctx->dev, want->pdn),
 		.kind = RXE_MR_PLAIN,
@@ -199,7 +211,8 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 		.umem = want->umem_id,
 		.low = CTL_KEY_LOW | want->low,
 	};
-	err = -ctl_reg_mr(&ctx->ctl, &reg, &mkey->handle, &mkey->key);
+	err = vb_server_result(ctl_reg_mr(&ctx->ctl, &reg, &mkey->handle, &mkey->key),
+			       VB_KIND_MKEY);
 	if (err) {
 		vb_object_undo(mkey, err);
 		return err;

@@ -15,6 +15,7 @@
 
 #include "emu/engine.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/forks.h"
@@ -38,16 +39,23 @@ static int check_attr(struct ibv_context *context, const struct ibv_wq_init_attr
 	const struct ctl_profile *profile = vb_profile(vb_device(context));
 
 	if (!profile->raw_packet)
-		return EOPNOTSUPP;
+		return refuse(WHY_NOT_OFFERED, "raw packets");
 	if (attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS)
-		return EINVAL;
-	if (attr->wq_type != IBV_WQT_RQ ||
-	    (attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS &&
-	     attr->create_flags & ~(uint32_t)IBV_WQ_FLAGS_CVLAN_STRIPPING))
-		return EOPNOTSUPP;
-	if (!vb_is_pd_of(attr->pd, context) || !vb_is_usable(context, attr->cq, VB_KIND_CQ))
-		return EINVAL;
-	return attr->max_wr > profile->max_qp_wr || attr->max_sge > profile->max_sge ? EINVAL : 0;
+		return refuse(WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask);
+	if (attr->wq_type != IBV_WQT_RQ)
+		return refuse(WHY_WQ_TYPE, (int)attr->wq_type);
+	if (attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS &&
+	    attr->create_flags & ~(uint32_t)IBV_WQ_FLAGS_CVLAN_STRIPPING)
+		return refuse(WHY_BITS_REFUSED, "create_flags", (uint64_t)attr->create_flags);
+	if (vb_refuses_pd_of(attr->pd, context) || vb_refuses_use(context, attr->cq, VB_KIND_CQ))
+		return refusal_noted();
+	if (attr->max_wr > profile->max_qp_wr)
+		return refuse(WHY_ABOVE_LIMIT, "max_wr", (uint64_t)attr->max_wr,
+			      (uint64_t)profile->max_qp_wr);
+	return attr->max_sge > profile->max_sge
+		       ? refuse(WHY_ABOVE_LIMIT, "max_sge", (uint64_t)attr->max_sge,
+				(uint64_t)profile->max_sge)
+		       : 0;
 }
 
 static bool strips_tag(const struct ibv_wq_init_attr *attr)
@@ -118,10 +126,10 @@ static struct ibv_wq *create_wq(struct ibv_context *context, struct ibv_wq_init_
 	struct vb_wq *wq;
 	int err;
 
-	if (!vb_is_context(context) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(context, create_wq))
-		return NULL;
+		return vb_fail(errno);
 	err = check_attr(context, attr);
 	if (!err)
 		err = vb_raw_access(vb_device(context));
@@ -129,9 +137,11 @@ static struct ibv_wq *create_wq(struct ibv_context *context, struct ibv_wq_init_
 		return vb_fail(err);
 	wq = vb_object_new(context, VB_KIND_WQ, sizeof(*wq));
 	if (!wq)
-		return NULL;
+		return vb_fail(errno);
 	err = begin(wq, context, attr);
-	return err ? vb_object_undo(wq, err) : &wq->base;
+	if (err)
+		return vb_fail(vb_object_undo(wq, err));
+	return &wq->base;
 }
 
 static enum rxe_qp_state state_in(enum ibv_wq_state state)
@@ -159,12 +169,13 @@ static int check_modify(const struct ibv_wq_attr *attr)
 {
 	if (attr->attr_mask &
 	    ~(uint32_t)(IBV_WQ_ATTR_STATE | IBV_WQ_ATTR_CURR_STATE | IBV_WQ_ATTR_FLAGS))
-		return EINVAL;
+		return refuse(WHY_UNKNOWN_BITS, "attr_mask", (uint64_t)attr->attr_mask);
 	if (attr->attr_mask & IBV_WQ_ATTR_FLAGS &&
 	    attr->flags_mask & ~(uint32_t)IBV_WQ_FLAGS_CVLAN_STRIPPING)
-		return EOPNOTSUPP;
+		return refuse(WHY_BITS_REFUSED, "flags_mask", (uint64_t)attr->flags_mask);
 	if (attr->attr_mask & IBV_WQ_ATTR_STATE && attr->wq_state > IBV_WQS_ERR)
-		return EINVAL;
+		return refuse(WHY_BAD_VALUE, "wq_state", (uint64_t)attr->wq_state,
+			      "no state of a work queue");
 	return 0;
 }
 
@@ -177,10 +188,10 @@ static int change(struct vb_wq *wq, const struct ibv_wq_attr *attr)
 
 	if (attr->attr_mask & IBV_WQ_ATTR_CURR_STATE &&
 	    attr->curr_wq_state != state_out(queue->state))
-		return EINVAL;
+		return refuse(WHY_WQ_STATE, queue->qpn, "is not in curr_wq_state");
 	if (attr->attr_mask & IBV_WQ_ATTR_STATE && to.qp_state != queue->state &&
 	    rxe_qp_modify(engine, queue, &to, RXE_QP_STATE, clock_now_ns()) != MODIFY_OK)
-		return EINVAL;
+		return refuse(WHY_WQ_STATE, queue->qpn, "cannot move to wq_state from its state");
 	if (attr->attr_mask & IBV_WQ_ATTR_FLAGS && attr->flags_mask & IBV_WQ_FLAGS_CVLAN_STRIPPING)
 		queue->strips_tag = attr->flags & IBV_WQ_FLAGS_CVLAN_STRIPPING;
 	if (queue->state == RXE_QPS_RESET)
@@ -194,13 +205,13 @@ static int modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr)
 {
 	int err;
 
-	if (!vb_object_is_live(base, VB_KIND_WQ) || !attr)
-		return vb_result(EINVAL);
+	if (vb_refuses(base, VB_KIND_WQ) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_result(refusal_noted());
 	if (vb_verb_fails(base->context, modify_wq))
-		return errno;
+		return vb_result(errno);
 	err = check_modify(attr);
 	if (!err && !vb_lock_engine(vb_wq(base)->half.dev, vb_wq(base)->half.forks))
-		err = EINVAL;
+		err = refuse(WHY_NO_ENGINE, "WQ");
 	if (err)
 		return vb_result(err);
 	err = change(vb_wq(base), attr);
@@ -228,32 +239,37 @@ static int destroy_wq(struct ibv_wq *base)
 
 static int check_table(struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)
 {
-	if (attr->comp_mask || attr->log_ind_tbl_size > RSS_MAX_LOG_TBL || !attr->ind_tbl)
-		return EINVAL;
+	if (attr->comp_mask)
+		return refuse(WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask);
+	if (attr->log_ind_tbl_size > RSS_MAX_LOG_TBL)
+		return refuse(WHY_ABOVE_LIMIT, "log_ind_tbl_size", (uint64_t)attr->log_ind_tbl_size,
+			      (uint64_t)RSS_MAX_LOG_TBL);
+	if (!attr->ind_tbl)
+		return refuse(WHY_NULL, "ind_tbl");
 	for (uint32_t i = 0; i < 1u << attr->log_ind_tbl_size; i++) {
-		if (!vb_is_usable(context, attr->ind_tbl[i], VB_KIND_WQ))
-			return EINVAL;
+		if (vb_refuses_use(context, attr->ind_tbl[i], VB_KIND_WQ))
+			return refusal_noted();
 	}
 	return 0;
 }
 
-static struct ibv_rwq_ind_table *create_table(struct ibv_context *context,
-					      struct ibv_rwq_ind_table_init_attr *attr)
+static struct ibv_rwq_ind_table *create_rwq_ind_table(struct ibv_context *context,
+						      struct ibv_rwq_ind_table_init_attr *attr)
 {
 	static _Atomic int number;
 	struct vb_wq_table *table;
 	int err;
 
-	if (!vb_is_context(context) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	if (vb_verb_fails(context, create_rwq_ind_table))
-		return NULL;
+		return vb_fail(errno);
 	err = check_table(context, attr);
 	if (err)
 		return vb_fail(err);
 	table = vb_object_new(context, VB_KIND_WQ_TABLE, sizeof(*table));
 	if (!table)
-		return NULL;
+		return vb_fail(errno);
 	table->base.ind_tbl_num = table->base.ind_tbl_handle = atomic_fetch_add(&number, 1) + 1;
 	table->log_size = attr->log_ind_tbl_size;
 	for (uint32_t i = 0; i < 1u << table->log_size; i++) {
@@ -263,7 +279,7 @@ static struct ibv_rwq_ind_table *create_table(struct ibv_context *context,
 	return &table->base;
 }
 
-static int destroy_table(struct ibv_rwq_ind_table *base)
+static int destroy_rwq_ind_table(struct ibv_rwq_ind_table *base)
 {
 	int err = vb_object_end(base, VB_KIND_WQ_TABLE, INJECT_VERB_destroy_rwq_ind_table);
 	struct vb_wq_table *table = vb_wq_table(base);
@@ -282,17 +298,24 @@ static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_
 	const struct ibv_rx_hash_conf *hash = &attr->rx_hash_conf;
 
 	if ((attr->comp_mask & both) != both || !(attr->comp_mask & IBV_QP_INIT_ATTR_PD) ||
-	    !vb_is_usable(context, attr->rwq_ind_tbl, VB_KIND_WQ_TABLE) || attr->srq ||
-	    attr->cap.max_recv_wr || attr->cap.max_recv_sge)
-		return EINVAL;
+	    attr->srq || attr->cap.max_recv_wr || attr->cap.max_recv_sge)
+		return refuse(WHY_RSS_INIT);
+	if (vb_refuses_use(context, attr->rwq_ind_tbl, VB_KIND_WQ_TABLE))
+		return refusal_noted();
 	/* Tags are taken off by work queues. */
-	if (attr->cap.max_send_wr || attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ||
+	if (attr->cap.max_send_wr ||
+	    refuse_if(attr->comp_mask, WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)attr->comp_mask) &
+		    IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ||
 	    attr->create_flags)
-		return EOPNOTSUPP;
+		return refuse(WHY_RSS_SENDS);
 	if (hash->rx_hash_function != IBV_RX_HASH_FUNC_TOEPLITZ ||
 	    hash->rx_hash_fields_mask & ~(uint64_t)RSS_FIELDS)
-		return EOPNOTSUPP;
-	return hash->rx_hash_key_len == RSS_KEY_LEN && hash->rx_hash_key ? 0 : EINVAL;
+		return refuse(WHY_RSS_HASH, (unsigned int)hash->rx_hash_function,
+			      (uint64_t)hash->rx_hash_fields_mask);
+	return hash->rx_hash_key_len == RSS_KEY_LEN && hash->rx_hash_key
+		       ? 0
+		       : refuse(WHY_RSS_KEY, hash->rx_hash_key ? hash->rx_hash_key_len : 0u,
+				(unsigned int)RSS_KEY_LEN);
 }
 
 int vb_rss_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
@@ -305,7 +328,7 @@ int vb_rss_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex 
 		return err;
 	rss = calloc(1, sizeof(*rss));
 	if (!rss)
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "the hash");
 	rss->table = vb_wq_table(attr->rwq_ind_tbl);
 	rss->rss = (struct rxe_rss){
 		.fields = (uint32_t)attr->rx_hash_conf.rx_hash_fields_mask,
@@ -331,6 +354,6 @@ void vb_wq_ops(struct verbs_context_65 *verbs)
 	verbs->base.create_wq = create_wq;
 	verbs->base.modify_wq = modify_wq;
 	verbs->base.destroy_wq = destroy_wq;
-	verbs->base.create_rwq_ind_table = create_table;
-	verbs->base.destroy_rwq_ind_table = destroy_table;
+	verbs->base.create_rwq_ind_table = create_rwq_ind_table;
+	verbs->base.destroy_rwq_ind_table = destroy_rwq_ind_table;
 }

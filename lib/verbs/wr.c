@@ -16,12 +16,14 @@
 #include "emu/queue.h"
 #include "lib/abi/newer.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/ah.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/mr.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/qp.h"
+#include "lib/verbs/refuse_post.h"
 #include "net/link/clock.h"
 
 struct built_wr {
@@ -73,7 +75,7 @@ static bool grow(struct vb_wr_builder *builder, void *array, uint32_t *capacity,
 		want *= 2;
 	larger = realloc(*memory, want * size);
 	if (!larger) {
-		builder->err = ENOMEM;
+		builder->err = refuse(WHY_NO_MEMORY, "the requests");
 		return false;
 	}
 	*memory = larger;
@@ -148,7 +150,7 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
 
 	if (built &&
 	    !vb_mw_bind(ex->qp_base.context, mw, IBV_MW_TYPE_2, rkey, info, &built->wr.bind))
-		of(ex)->builder->err = EINVAL;
+		of(ex)->builder->err = refusal_noted();
 }
 
 static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
@@ -187,7 +189,8 @@ static struct built_wr *last(struct ibv_qp_ex *ex)
 	if (!builder->is_open)
 		return NULL;
 	if (builder->num_wrs == 0) {
-		builder->err = builder->err ? builder->err : EINVAL;
+		builder->err =
+			builder->err ? builder->err : refuse(WHY_NO_REQUEST, ex->qp_base.qp_num);
 		return NULL;
 	}
 	return &builder->wrs[builder->num_wrs - 1];
@@ -221,7 +224,8 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 	if (!built)
 		return;
 	if (num_sge > RXE_MAX_SGE) {
-		builder->err = EINVAL;
+		builder->err = refuse(WHY_SEND_SGES, (uint32_t)num_sge, of(ex)->qp.max_send_sge,
+				      ex->qp_base.qp_num);
 		return;
 	}
 	if (!grow(builder, &builder->sges, &builder->cap_sges, builder->num_sges, (uint32_t)num_sge,
@@ -254,7 +258,9 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 	built->inline_len = 0;
 	for (size_t i = 0; i < num_buf; i++) {
 		if (list[i].length > RXE_MAX_INLINE - built->inline_len) {
-			builder->err = EINVAL;
+			builder->err = refuse(WHY_SEND_INLINE,
+					      (uint64_t)built->inline_len + list[i].length,
+					      of(ex)->qp.max_inline_data, ex->qp_base.qp_num);
 			return;
 		}
 		if (!grow(builder, &builder->bytes, &builder->cap_bytes, builder->num_bytes,
@@ -293,7 +299,7 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, 
 	if (!built)
 		return;
 	if (len > RXE_MAX_FLUSH)
-		of(ex)->builder->err = EINVAL;
+		of(ex)->builder->err = refuse(WHY_SEND_FLUSH, (uint32_t)RXE_MAX_FLUSH);
 	built->wr.flush_len = (uint32_t)len;
 	built->wr.feth = (struct feth){ .placement = type, .selectivity = level };
 }
@@ -324,26 +330,41 @@ static enum post_result post_one(struct vb_qp *qp, struct built_wr *built, uint6
 	return rxe_post_send(qp->dev->progress.engine, &qp->qp, &built->wr, now_ns);
 }
 
+/* The inline data of a request is in the builder. */
+static int __attribute__((cold, noinline))
+refuse_built(const struct vb_qp *qp, const struct built_wr *built, enum post_result result)
+{
+	const struct rxe_sge inline_sge = { .length = built->inline_len };
+	struct rxe_send_wr wr = built->wr;
+
+	if (wr.flags & RXE_SEND_INLINE)
+		wr.sges = &inline_sge;
+	return vb_refuse_send(qp, &wr, result);
+}
+
 /* Posts all or none: no packet leaves before the last one is accepted, so all can be withdrawn. */
 static int post_all(struct vb_qp *qp)
 {
 	struct vb_wr_builder *builder = qp->builder;
 	enum post_result result = POST_OK;
 	uint64_t now_ns;
-	uint32_t tail;
+	uint32_t tail, i = 0;
 	bool was_idle;
+	int err = 0;
 
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
+		return refuse(WHY_NO_ENGINE, "object");
 	now_ns = clock_now_ns();
 	tail = qp->qp.sq.tail;
 	was_idle = rxe_qp_is_idle(&qp->qp);
-	for (uint32_t i = 0; i < builder->num_wrs && result == POST_OK; i++)
+	for (; i < builder->num_wrs && result == POST_OK; i++)
 		result = post_one(qp, &builder->wrs[i], now_ns);
-	if (result != POST_OK)
+	if (result != POST_OK) {
+		err = refuse_built(qp, &builder->wrs[i - 1], result);
 		rxe_post_withdraw(qp->dev->progress.engine, &qp->qp, tail);
+	}
 	progress_posted(&qp->dev->progress, was_idle, now_ns);
-	return vb_post_errno(result);
+	return err;
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
@@ -352,7 +373,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	int err = qp->builder->err;
 
 	if (!qp->builder->is_open)
-		return vb_result(EINVAL);
+		return vb_result(refuse(WHY_NOT_STARTED, ex->qp_base.qp_num));
 	if (!err && vb_verb_fails(ex->qp_base.context, wr_complete))
 		err = errno;
 	if (!err)
@@ -378,7 +399,7 @@ static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16
 	(void)hdr;
 	(void)hdr_sz;
 	(void)mss;
-	of(ex)->builder->err = EOPNOTSUPP;
+	of(ex)->builder->err = refuse(WHY_TSO);
 }
 
 static void fill(struct ibv_qp_ex_65 *newer)
@@ -443,10 +464,11 @@ int vb_wr_create(struct vb_qp *qp, uint64_t send_ops)
 	const uint64_t have = ops_of(type) & ~refused_ops(vb_profile(qp->dev));
 
 	if (send_ops & ~have)
-		return EOPNOTSUPP;
+		return refuse(WHY_QP_SEND_OPS, vb_qp_type_str((enum rxe_qp_type)type),
+			      send_ops & ~have);
 	qp->builder = calloc(1, sizeof(*qp->builder));
 	if (!qp->builder)
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "the requests");
 	pthread_mutex_init(&qp->builder->lock, NULL);
 	fill(&qp->ex);
 	return 0;

@@ -17,6 +17,7 @@
 #include "lib/control/protocol.h"
 #include "lib/control/socket.h"
 #include "lib/progress/progress.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
@@ -30,26 +31,24 @@ static int check_attr(const struct ibv_xrcd_init_attr *attr)
 	const uint32_t both = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
 
 	if (attr->comp_mask & ~both)
-		return EOPNOTSUPP;
-	if ((attr->comp_mask & both) != both || attr->oflags & ~(O_CREAT | O_EXCL))
-		return EINVAL;
+		return refuse(WHY_BITS_REFUSED, "comp_mask", (uint64_t)(attr->comp_mask & ~both));
+	if ((attr->comp_mask & both) != both)
+		return refuse(WHY_BITS_MISSING, "comp_mask", (uint64_t)(both & ~attr->comp_mask));
+	if (attr->oflags & ~(O_CREAT | O_EXCL))
+		return refuse(WHY_XRCD_FLAGS, "oflags has other flags than O_CREAT and O_EXCL");
 	if (attr->fd == -1)
-		return attr->oflags & O_CREAT ? 0 : EINVAL;
-	return fcntl(attr->fd, F_GETFD) < 0 ? EBADF : 0;
+		return attr->oflags & O_CREAT
+			       ? 0
+			       : refuse(WHY_XRCD_FLAGS, "without a file, oflags needs O_CREAT");
+	return fcntl(attr->fd, F_GETFD) < 0 ? refuse(WHY_BAD_FD, attr->fd) : 0;
 }
 
-static void explain_open(const struct ibv_xrcd_init_attr *attr, int err)
+static int open_result(const struct ibv_xrcd_init_attr *attr, int rc)
 {
-	if (err == EAGAIN)
-		ctl_log(CTL_LOG_INFO,
-			"ibv_open_xrcd: the file of descriptor %d has no XRC domain: add O_CREAT "
-			"to oflags to create one",
-			attr->fd);
-	else if (err == EINVAL)
-		ctl_log(CTL_LOG_INFO,
-			"ibv_open_xrcd: the file of descriptor %d has an XRC domain already: drop "
-			"O_EXCL from oflags to open it",
-			attr->fd);
+	if (rc == -EAGAIN)
+		return refuse(WHY_XRCD_ABSENT, attr->fd);
+	return rc == -EINVAL ? refuse(WHY_XRCD_EXISTS, attr->fd)
+			     : vb_server_result(rc, VB_KIND_XRCD);
 }
 
 static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
@@ -58,22 +57,20 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 	uint32_t flags;
 	int err;
 
-	if (!vb_is_context(context) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	err = check_attr(attr);
 	if (err)
 		return vb_fail(err);
 	xrcd = vb_object_begin(context, VB_KIND_XRCD, sizeof(*xrcd), INJECT_VERB_open_xrcd);
 	if (!xrcd)
-		return NULL;
+		return vb_fail(errno);
 	flags = (attr->oflags & O_CREAT ? (uint32_t)CTL_XRCD_CREATE : 0) |
 		(attr->oflags & O_EXCL ? (uint32_t)CTL_XRCD_EXCLUSIVE : 0);
-	err = -ctl_open_xrcd(&vb_context(context)->ctl, attr->fd, flags, &xrcd->handle,
-			     &xrcd->domain);
-	if (err) {
-		explain_open(attr, err);
-		return vb_object_undo(xrcd, err);
-	}
+	err = open_result(attr, ctl_open_xrcd(&vb_context(context)->ctl, attr->fd, flags,
+					      &xrcd->handle, &xrcd->domain));
+	if (err)
+		return vb_fail(vb_object_undo(xrcd, err));
 	vb_object_set_handle(xrcd, xrcd->handle);
 	return &xrcd->base;
 }
@@ -93,21 +90,23 @@ static int check_open(struct ibv_context *context, const struct ibv_qp_open_attr
 		IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
 
 	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
-		return EOPNOTSUPP;
-	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV ||
-	    !vb_is_usable(context, attr->xrcd, VB_KIND_XRCD))
-		return EINVAL;
-	return 0;
+		return refuse(WHY_BITS_REFUSED, "comp_mask", (uint64_t)attr->comp_mask);
+	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV)
+		return refuse(WHY_OPEN_QP, attr->comp_mask, (int)attr->qp_type);
+	return vb_refuses_use(context, attr->xrcd, VB_KIND_XRCD) ? refusal_noted() : 0;
 }
 
 /* The handle is one of the domain's context. */
 static int tell_server(struct vb_qp *qp, uint32_t qpn, bool is_new)
 {
 	const struct vb_xrcd *xrcd = vb_xrcd(qp->xrcd);
+	int rc;
 
 	qp->target = (struct remote_qp){ .qpn = qpn, .xrcd = xrcd->domain };
-	return -ctl_open_qp(&vb_context(qp->xrcd->context)->ctl, xrcd->handle, qpn, is_new,
-			    &qp->target_handle, &qp->target.epoch);
+	rc = ctl_open_qp(&vb_context(qp->xrcd->context)->ctl, xrcd->handle, qpn, is_new,
+			 &qp->target_handle, &qp->target.epoch);
+	return rc == -EINVAL || rc == -ENOENT ? refuse(WHY_OPEN_NO_QP(-rc), qpn)
+					      : vb_server_result(rc, VB_KIND_QP);
 }
 
 /* Returns how many handles of other programs remain; 0 also when that cannot be known. */
@@ -115,7 +114,7 @@ static uint32_t leave_server(const struct vb_qp *qp)
 {
 	uint32_t left = 0;
 
-	if (!vb_is_context(qp->xrcd->context) ||
+	if (vb_refuses_context(qp->xrcd->context) ||
 	    ctl_close_qp(&vb_context(qp->xrcd->context)->ctl, qp->target_handle, &left))
 		return 0;
 	return left;
@@ -132,9 +131,9 @@ static int enter_list(struct vb_qp *qp)
 	int err;
 
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
+		return refuse(WHY_NO_ENGINE, "object");
 	/* The background thread reads the server's events. */
-	err = -progress_thread_start(&qp->dev->progress);
+	err = vb_thread_result(progress_thread_start(&qp->dev->progress));
 	if (!err)
 		LL_PREPEND2(qp->dev->opened_targets, qp, next_opened);
 	progress_unlock(&qp->dev->progress);
@@ -149,20 +148,20 @@ static void leave_list(struct vb_qp *qp)
 	progress_unlock(&qp->dev->progress);
 }
 
-static struct ibv_qp *target_open(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+static struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
 {
 	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV };
 	struct vb_qp *qp;
 	int err;
 
-	if (!vb_is_context(context) || !attr)
-		return vb_fail(EINVAL);
+	if (vb_refuses_context(context) || refuse_if(!attr, WHY_NULL, "attr"))
+		return vb_fail(refusal_noted());
 	err = check_open(context, attr);
 	if (err)
 		return vb_fail(err);
 	qp = vb_object_begin(context, VB_KIND_QP, sizeof(*qp), INJECT_VERB_open_qp);
 	if (!qp)
-		return NULL;
+		return vb_fail(errno);
 	init.xrcd = attr->xrcd;
 	if (attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT)
 		init.qp_context = attr->qp_context;
@@ -180,7 +179,7 @@ static struct ibv_qp *target_open(struct ibv_context *context, struct ibv_qp_ope
 	}
 	if (err) {
 		vb_qp_fini_base(qp);
-		return vb_object_undo(qp, err);
+		return vb_fail(vb_object_undo(qp, err));
 	}
 	vb_object_set_handle(qp, attr->qp_num);
 	vb_object_use(qp->xrcd);
@@ -233,5 +232,5 @@ void vb_xrcd_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.open_xrcd = open_xrcd;
 	verbs->base.close_xrcd = close_xrcd;
-	verbs->base.open_qp = target_open;
+	verbs->base.open_qp = open_qp;
 }

@@ -363,6 +363,7 @@ static json_t *json_device(const struct view_device *device)
 	json_object_set_new(ret, "programs", json_programs(device));
 	set_objects(ret, device);
 	json_object_set_new(ret, "failures", json_failures(device));
+	json_object_set_new(ret, "refusals", show_json_refusals(device));
 	ctl_total_counters(device->shared, &counters);
 	ctl_total_lost(device->shared, &lost);
 	json_object_set_new(ret, "counters", json_counters(&counters, &lost));

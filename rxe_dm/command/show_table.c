@@ -315,6 +315,7 @@ static void show_all(const struct view_device *device, FILE *to)
 		     "  DMAH      CONTEXT   CPU   PH MEMORY TYPE  REGIONS\n", put_dmah);
 	show_objects(device, to, CTL_KIND_XRCD, "  XRCD      CONTEXT  DOMAIN OF INODE\n", put_xrcd);
 	show_failures(device, to);
+	show_refusals(device, to);
 	show_counters(device, to);
 }
 

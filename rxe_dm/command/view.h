@@ -86,6 +86,10 @@ bool show_packets(const struct view *view, uint32_t qpn, FILE *to);
 #define VIEW_PACKET_MAX 200
 const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_PACKET_MAX]);
 
+/* show_refusal.c: calls that returned errors, and why. */
+void show_refusals(const struct view_device *device, FILE *to);
+struct json_t *show_json_refusals(const struct view_device *device);
+
 /* show_cm.c: ids of the connection manager, and attempts to connect that failed. */
 #define VIEW_ENDPOINT_MAX 64
 const char *view_endpoint(const union ctl_cm_sockaddr *addr, char ret[static VIEW_ENDPOINT_MAX]);

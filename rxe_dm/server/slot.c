@@ -259,6 +259,20 @@ static void keep_failures(struct ctl_shared *shared, const struct ctl_slot_failu
 	}
 }
 
+static void keep_refusals(struct ctl_shared *shared, const struct ctl_slot_refusals *refusals)
+{
+	struct ctl_kept_refusals *kept = &shared->refusals;
+	const uint32_t count = atomic_load(&refusals->count);
+	const uint32_t some = count < CTL_REFUSALS_OF_SLOT ? count : CTL_REFUSALS_OF_SLOT;
+
+	for (uint32_t i = count - some; i != count; i++) {
+		const uint32_t place = atomic_load(&kept->count);
+
+		kept->at[place % CTL_REFUSALS_KEPT] = refusals->at[i % CTL_REFUSALS_OF_SLOT];
+		atomic_store(&kept->count, place + 1);
+	}
+}
+
 void slot_give(struct attachment *attachment)
 {
 	struct device *device = attachment->device;
@@ -273,6 +287,7 @@ void slot_give(struct attachment *attachment)
 	retire(device->shared, &device->shared->slot[slot]);
 	retire_lost(device, slot);
 	keep_failures(device->shared, &device->shared->slot[slot].failures);
+	keep_refusals(device->shared, &device->shared->slot[slot].refusals);
 	retire_faults(device, slot);
 	forget_qps(device, slot);
 	device->slots.at[slot] = NULL;

@@ -10,7 +10,7 @@ import sys
 
 # Called by providers, by inline functions, or by programs of before 1.1 only.
 INTERNAL = re.compile(r"(mult_to_)?(ibv_register_driver|ibv_copy_\w+_kern|ibv_get_sysfs_path|ibv_read_sysfs_file|"
-                      r"rxe_dm_mlx5_calls|verbs_\w+|ibv_query_gid_type|ibv_wr_opcode_str)$")
+                      r"rxe_dm_\w+|verbs_\w+|ibv_query_gid_type|ibv_wr_opcode_str)$")
 
 
 def symbols(path):

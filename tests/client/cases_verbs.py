@@ -5,6 +5,7 @@ import functools
 import os
 import re
 import shutil
+import tempfile
 import time
 
 from cases_server import as_nobody, need_line, need_reachable
@@ -14,15 +15,43 @@ from instance import Instance
 from program import Failure, Skip, until
 
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
-            "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_null_mr", "verbs_comp_cntr", "verbs_rate", "verbs_flush", "verbs_odp", "verbs_odp_pages", "verbs_odp_share", "verbs_bad", "verbs_errno", "verbs_bad_handles", "verbs_fork", "verbs_threads", "verbs_cancel", "verbs_filtered",
+            "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_null_mr", "verbs_comp_cntr", "verbs_rate", "verbs_flush", "verbs_odp", "verbs_odp_pages", "verbs_odp_share", "verbs_bad", "verbs_errno", "verbs_bad_handles", "verbs_reasons", "verbs_fork", "verbs_threads", "verbs_cancel", "verbs_filtered",
             "verbs_regions", "verbs_mw", "verbs_mw_share", "verbs_control", "verbs_delayed_ack", "verbs_xrc", "verbs_faults",
             "verbs_refused", "verbs_closefrom", "verbs_migration", "verbs_tag", "verbs_clock", "verbs_counters", "verbs_flow", "verbs_raw", "verbs_raw_faults"]
 
+READS_ITS_STDERR = ["verbs_fork"]
+
 
 def verbs(build, name, **settings):
-    with Instance(build, name, **settings) as instance:
+    """Each call that returns an error must have a reason."""
+    with Instance(build, name, **settings) as instance, tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as log:
         instance.run([os.path.join(build, "tests", "client", name)], timeout_s=240,
-                     env={"RXE_TEST_COMMAND": instance.command_path})
+                     env=dict({"RXE_TEST_COMMAND": instance.command_path},
+                              **{} if name in READS_ITS_STDERR else {"VERBS_LOG_LEVEL": "2", "VERBS_LOG_FILE": log.name}))
+        unexplained = [line for line in log if "no reason is known" in line]
+        if unexplained:
+            raise Failure("refusals without a reason:\n" + "".join(unexplained))
+
+
+def refusals_shown(build):
+    """`rxe_dm show` has the last refusals of a program, also after its end; a refusal of a fault rule names the rule. Without
+    VERBS_LOG_LEVEL nothing is on stderr."""
+    program = [os.path.join(build, "tests", "client", "verbs_errno")]
+    with Instance(build, "refusals_shown") as instance:
+        printed = instance.run(program, env={"CK_FORK": "no"})
+        if "is in use" in printed:
+            raise Failure("a refusal was printed unasked:\n" + printed)
+        shown = instance.show()["devices"][0]["refusals"]
+        last = {(one["comm"], one["call"], one["error"]) for one in shown}
+        if ("verbs_errno", "ibv_create_flow", "EINVAL") not in last:
+            raise Failure(f"not shown: {shown}")
+        if "recent calls that were refused" not in instance.command("show").stdout:
+            raise Failure("the table has no refusals")
+        instance.command("fault", "add", "verb", "name=ibv_alloc_pd", "errno=ENOMEM")
+        instance.run(program, expect=None)
+        shown = instance.show()["devices"][0]["refusals"]
+        if not any(one["call"] == "ibv_alloc_pd" and one["reason"].startswith("fault rule 1 lets call 1 fail") for one in shown):
+            raise Failure(f"no fault rule is named: {shown}")
 
 
 def raw_privilege(build):
@@ -61,6 +90,7 @@ def foreign(build):
 CASES = {name: functools.partial(verbs, name=name) for name in PROGRAMS}
 CASES["verbs_foreign"] = foreign
 CASES["verbs_raw_privilege"] = raw_privilege
+CASES["verbs_refusals_shown"] = refusals_shown
 CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
 CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="off")
 CASES["verbs_raw_memory"] = functools.partial(verbs, name="verbs_raw", link="memory")

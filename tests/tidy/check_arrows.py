@@ -17,11 +17,12 @@ ARROWS = {
     "lib/progress": ["lib/unkind", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "lib/diagnose": ["lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "lib/abi": [],
-    "lib/verbs": ["lib/abi", "lib/progress", "lib/diagnose", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
-    "lib/mlx5": ["lib/verbs", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/refusal": ["lib/control", "lib/inject", "emu", "net/wire", "net/link"],
+    "lib/verbs": ["lib/refusal", "lib/abi", "lib/progress", "lib/diagnose", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/mlx5": ["lib/verbs", "lib/refusal", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     # Above libibverbs by its public calls only.
-    "lib/rdmacm": ["lib/abi", "lib/control", "emu", "net/wire", "net/link"],
-    "lib/rdmacm/rsocket": ["lib/rdmacm", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/rdmacm": ["lib/refusal", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/rdmacm/rsocket": ["lib/rdmacm", "lib/refusal", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     "lib/rdmacm/rsocket_preload": [],
     "lib/redirect": [],
     "rxe_dm/cm": ["emu", "net/wire"],
@@ -31,7 +32,7 @@ ARROWS = {
     # main.c hands over to one of the two.
     "rxe_dm": ["rxe_dm/server", "rxe_dm/command", "lib/control"],
     "tests": ["net/wire", "net/link", "emu", "rxe_dm/cma", "rxe_dm/cm", "lib/unkind", "lib/inject", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
-              "lib/verbs", "lib/mlx5", "lib/rdmacm", "lib/rdmacm/rsocket", "rxe_dm/server", "rxe_dm/command"],
+              "lib/refusal", "lib/verbs", "lib/mlx5", "lib/rdmacm", "lib/rdmacm/rsocket", "rxe_dm/server", "rxe_dm/command"],
     "examples": [],
 }
 
