@@ -122,6 +122,9 @@ bool arena_spares_pool(const struct arena_pool *pool, uint64_t bytes, char *ret_
 
 	if (pool->free == 0)
 		snprintf(ret_why, why_bytes, "no huge page is free");
+	else if (wanted > pool->free)
+		snprintf(ret_why, why_bytes, "%llu huge pages are needed, %llu are free",
+			 (unsigned long long)wanted, (unsigned long long)pool->free);
 	else
 		snprintf(ret_why, why_bytes, "%llu of %llu free huge pages%s",
 			 (unsigned long long)wanted, (unsigned long long)pool->free,

@@ -37,6 +37,7 @@ START_TEST(what_the_pool_can_spare)
 		{ 2 << 20, 64, 64 << 20, true, "32 of 64 free huge pages" },
 		{ 2 << 20, 63, 64 << 20, false, "32 of 63 free huge pages are too many to take" },
 		{ 2 << 20, 32, 64 << 20, false, "32 of 32 free huge pages are too many to take" },
+		{ 2 << 20, 14, 64 << 20, false, "32 huge pages are needed, 14 are free" },
 		{ 2 << 20, 1, 65536, false, "1 of 1 free huge pages are too many to take" },
 		{ 2 << 20, 2, 65536, true, "1 of 2 free huge pages" },
 		{ 2 << 20, 3, (2 << 20) + 1, false, "2 of 3 free huge pages are too many to take" },
