@@ -33,6 +33,9 @@ const struct command command_table[] = {
 	{ "lab", "up FILE | exec NODE PROGRAM | show | link | capture | down",
 	  "make several hosts with devices on this machine, from a file", command_lab,
 	  COMMAND_FINDS, NULL, NULL },
+	{ "report", "[-o FILE] CAPTURE.pcapng|DIR",
+	  "make one HTML file from a capture or from a recorded run", command_report, COMMAND_FINDS,
+	  NULL, NULL },
 	{ "rdma", "[OPTIONS] OBJECT [show] [DEV]", "show devices as iproute2's rdma(8) does",
 	  command_rdma, COMMAND_FINDS, NULL, NULL },
 };

@@ -60,7 +60,7 @@ _rxe_dm() {
 		_rxe_dm_program "$at" "$current"
 	elif [ "$at" -lt "$COMP_CWORD" ] && [[ $current != -* ]]; then
 		_rxe_dm_values "${follows[$word]:-}" "$current"
-	elif [ "$command" = capture ] && [[ $current != -* ]]; then
+	elif [[ $command = @(capture|report) && $current != -* ]]; then
 		_rxe_dm_values FILE "$current"
 	else
 		mapfile -t COMPREPLY < <(compgen -W "${!follows[*]}" -- "$current")

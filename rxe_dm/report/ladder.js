@@ -1,0 +1,285 @@
+/* The ladder: one vertical line for each program, one arrow for each packet. Positions are ranks among the chosen packets (even
+ * scale) or nanoseconds (time). Only what is in view is drawn; arrows that would fall on the same row of pixels are drawn once. */
+const TOP = 46, LEFT = 84, RIGHT = 40, ROOM_FOR_TEXT = 13;
+
+const view = { scale: "even", from: 0, to: 1, qp: -1, only: "all", list: new Int32Array(0), columns: [], picked: -1 };
+
+function chosen(i) {
+  const qp = view.qp;
+  return (qp < 0 || P.source[i] === qp || P.target[i] === qp) && (view.only === "all" || P.flags[i] & MARKED);
+}
+
+/* Makes the list of chosen packets, and that of the columns they need. */
+function choose() {
+  const found = new Int32Array(DATA.count), used = new Set();
+  let n = 0;
+  for (let i = 0; i < DATA.count; i++) {
+    if (!chosen(i)) continue;
+    found[n++] = i;
+    used.add(P.sender[i]).add(P.receiver[i]);
+  }
+  view.list = found.subarray(0, n);
+  view.columns = [...used].sort((a, b) => a - b);
+}
+
+function place(rank) {
+  return view.scale === "even" ? rank : P.time[view.list[rank]];
+}
+
+function extent() {
+  return view.scale === "even" ? Math.max(1, view.list.length) : endNs * 1.001;
+}
+
+/* The first rank at or after a position. */
+function rankAt(position) {
+  let low = 0, high = view.list.length;
+  while (low < high) {
+    const middle = low + high >> 1;
+    if (place(middle) < position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function clampView() {
+  const least = view.scale === "even" ? 8 : 200, all = extent();
+  let span = Math.min(Math.max(view.to - view.from, least), Math.max(all, least));
+  view.from = Math.max(0, Math.min(view.from, all - span));
+  view.to = view.from + span;
+}
+
+function zoom(factor, at = (view.from + view.to) / 2) {
+  view.from = at - (at - view.from) * factor;
+  view.to = at + (view.to - at) * factor;
+  clampView();
+}
+
+function move(part) {
+  const step = (view.to - view.from) * part;
+  view.from += step;
+  view.to += step;
+  clampView();
+}
+
+/* Moves the view so that a moment is a third from the top. */
+function showAt(position) {
+  const span = view.to - view.from;
+  view.from = position - span / 3;
+  view.to = view.from + span;
+  clampView();
+}
+
+const canvas = document.getElementById("ladder"), pen = canvas.getContext("2d");
+let width = 0, height = 0, colour = {};
+
+function readColours() {
+  const style = getComputedStyle(document.documentElement);
+  for (const name of ["paper", "ink", "soft", "line", "request", "response", "lost", "resent", "nak", "pick"])
+    colour[name] = style.getPropertyValue("--" + name).trim();
+}
+
+function fitCanvas() {
+  const ratio = devicePixelRatio || 1, box = canvas.parentElement.getBoundingClientRect();
+  width = Math.max(200, box.width - 2);
+  height = Math.max(200, box.height - 2);
+  canvas.width = width * ratio;
+  canvas.height = height * ratio;
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+}
+
+function columnX(column) {
+  const n = view.columns.length, at = view.columns.indexOf(column);
+  return n < 2 ? (LEFT + width - RIGHT) / 2 : LEFT + 70 + (width - LEFT - RIGHT - 110) * at / (n - 1);
+}
+
+function yOf(position) {
+  return TOP + (height - TOP - 6) * (position - view.from) / (view.to - view.from);
+}
+
+const KINDS = ["request", "response", "resent", "nak", "lost"];
+
+/* An index of KINDS. */
+function kindOf(i) {
+  const flags = P.flags[i];
+  if (flags & (FLAG.LOST | FLAG.UNSEEN)) return 4;
+  if (flags & (FLAG.RNR | FLAG.NAK)) return 3;
+  if (flags & FLAG.RESENT) return 2;
+  return flags & FLAG.RESPONSE ? 1 : 0;
+}
+
+function arrowOf(rank) {
+  const i = view.list[rank], y = yOf(place(rank)), x0 = columnX(P.sender[i]);
+  let x1 = columnX(P.receiver[i]), y1;
+  if (P.sender[i] === P.receiver[i]) x1 = x0 + 60;
+  if (view.scale === "even") y1 = yOf(rank + 0.75);
+  else y1 = P.arrived[i] >= 0 ? yOf(P.arrived[i]) : y + 4;
+  return { i, x0, y0: y, x1, y1 };
+}
+
+/* Lost packets end where they were lost: before the middle, or near the receiver if a rule there dropped them. */
+function endOf(arrow) {
+  const flags = P.flags[arrow.i];
+  if (!(flags & (FLAG.LOST | FLAG.UNSEEN))) return arrow;
+  const part = P.arrived[arrow.i] >= 0 ? 0.85 : 0.5;
+  return { ...arrow, x1: arrow.x0 + (arrow.x1 - arrow.x0) * part, y1: arrow.y0 + (arrow.y1 - arrow.y0) * part };
+}
+
+function strokeArrow(arrow, close) {
+  pen.moveTo(arrow.x0, arrow.y0);
+  pen.lineTo(arrow.x1, arrow.y1);
+  if (P.flags[arrow.i] & (FLAG.LOST | FLAG.UNSEEN)) {
+    const s = 4;
+    pen.moveTo(arrow.x1 - s, arrow.y1 - s);
+    pen.lineTo(arrow.x1 + s, arrow.y1 + s);
+    pen.moveTo(arrow.x1 - s, arrow.y1 + s);
+    pen.lineTo(arrow.x1 + s, arrow.y1 - s);
+  } else if (close) {
+    const angle = Math.atan2(arrow.y1 - arrow.y0, arrow.x1 - arrow.x0);
+    for (const turn of [2.7, -2.7]) {
+      pen.moveTo(arrow.x1, arrow.y1);
+      pen.lineTo(arrow.x1 + 8 * Math.cos(angle + turn), arrow.y1 + 8 * Math.sin(angle + turn));
+    }
+  }
+}
+
+/* The arrows in view by kind, one for each row of pixels, pair of columns and kind. */
+function arrowsInView() {
+  const reach = view.scale === "even" ? 1 : Math.min(longestNs, 5 * (view.to - view.from));
+  const first = rankAt(view.from - reach), last = rankAt(view.to);
+  const kinds = KINDS.map(() => []), seen = new Set(), columns = DATA.columns.length;
+  for (let rank = first; rank < last; rank++) {
+    const i = view.list[rank], kind = kindOf(i), row = Math.round(yOf(place(rank))) + height;
+    const key = ((row * columns + P.sender[i]) * columns + P.receiver[i]) * KINDS.length + kind;
+    if (last - first > 2000 && seen.has(key)) continue;
+    seen.add(key);
+    kinds[kind].push(arrowOf(rank));
+  }
+  return { kinds, first, last };
+}
+
+const DASH = { request: [], response: [6, 3], resent: [10, 4], nak: [2, 3], lost: [] };
+
+function drawArrows(found) {
+  const close = (height - TOP) / Math.max(1, found.last - found.first) > 5;
+  KINDS.forEach((name, kind) => {
+    pen.beginPath();
+    pen.strokeStyle = colour[name];
+    pen.lineWidth = kind < 2 ? 1.2 : 1.8;
+    pen.setLineDash(close ? DASH[name] : []);
+    for (const arrow of found.kinds[kind]) strokeArrow(endOf(arrow), close);
+    pen.stroke();
+  });
+  pen.setLineDash([]);
+}
+
+function label(arrow) {
+  const words = [opcodeName(arrow.i), String(P.psn[arrow.i])], mark = marks(arrow.i);
+  if (mark) words.push(mark);
+  return words.join("  ");
+}
+
+function drawLabels(found) {
+  const every = found.kinds.flat();
+  if (every.length * ROOM_FOR_TEXT > height * 1.4) return;
+  pen.font = "11px system-ui, sans-serif";
+  pen.textAlign = "center";
+  pen.strokeStyle = colour.paper;
+  pen.lineWidth = 3;
+  for (const arrow of every) {
+    const kind = kindOf(arrow.i);
+    pen.fillStyle = kind < 2 ? colour.ink : colour[KINDS[kind]];
+    const y = (arrow.y0 + arrow.y1) / 2 - 3;
+    if (y < TOP) continue;
+    pen.strokeText(label(arrow), (arrow.x0 + arrow.x1) / 2, y);
+    pen.fillText(label(arrow), (arrow.x0 + arrow.x1) / 2, y);
+  }
+}
+
+function drawColumns() {
+  pen.font = "600 12px system-ui, sans-serif";
+  pen.textAlign = "center";
+  const every = Math.max(60, (width - LEFT - RIGHT) / view.columns.length - 8);
+  view.columns.forEach((column, at) => {
+    const x = columnX(column);
+    pen.strokeStyle = colour.line;
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    pen.moveTo(x, TOP - 8);
+    pen.lineTo(x, height);
+    pen.stroke();
+    pen.fillStyle = colour.ink;
+    pen.fillText(DATA.columns[column], x, at % 2 && every < 130 ? 32 : 18, every < 130 ? 2 * every : every);
+  });
+}
+
+/* Times at the left edge, some rows apart. */
+function drawTimes() {
+  pen.font = "11px ui-monospace, monospace";
+  pen.textAlign = "right";
+  pen.fillStyle = colour.soft;
+  const rows = Math.floor((height - TOP) / 60);
+  for (let k = 0; k <= rows; k++) {
+    const position = view.from + (view.to - view.from) * k / rows;
+    const rank = Math.min(view.list.length - 1, Math.round(position));
+    if (rank < 0) return;
+    const ns = view.scale === "even" ? P.time[view.list[rank]] : position;
+    pen.fillText(micro(ns), LEFT - 10, Math.min(height - 4, yOf(view.scale === "even" ? rank : position) + 4));
+  }
+  pen.fillText("us", LEFT - 10, 18);
+}
+
+function drawPicked() {
+  const rank = rankOf(view.picked);
+  if (rank < 0) return;
+  const arrow = endOf(arrowOf(rank));
+  pen.fillStyle = colour.pick;
+  pen.fillRect(LEFT, Math.min(arrow.y0, arrow.y1) - 14, width - LEFT, Math.abs(arrow.y1 - arrow.y0) + 18);
+}
+
+/* The rank of a packet; -1: it is not among the chosen. */
+function rankOf(i) {
+  let low = 0, high = view.list.length;
+  while (low < high) {
+    const middle = low + high >> 1;
+    if (view.list[middle] < i) low = middle + 1;
+    else high = middle;
+  }
+  return low < view.list.length && view.list[low] === i ? low : -1;
+}
+
+function drawLadder() {
+  pen.fillStyle = colour.paper;
+  pen.fillRect(0, 0, width, height);
+  if (view.picked >= 0) drawPicked();
+  drawColumns();
+  pen.save();
+  pen.beginPath();
+  pen.rect(LEFT - 8, TOP - 8, width, height);
+  pen.clip();
+  const found = arrowsInView();
+  drawArrows(found);
+  drawLabels(found);
+  pen.restore();
+  drawTimes();
+  return found;
+}
+
+function far(x, y, a) {
+  const dx = a.x1 - a.x0, dy = a.y1 - a.y0, length = dx * dx + dy * dy || 1;
+  const part = Math.max(0, Math.min(1, ((x - a.x0) * dx + (y - a.y0) * dy) / length));
+  return Math.hypot(x - a.x0 - part * dx, y - a.y0 - part * dy);
+}
+
+/* The packet whose arrow is nearest to a point; -1: none is near. */
+function packetAt(x, y) {
+  const found = arrowsInView();
+  let best = 12, ret = -1;
+  for (const arrow of found.kinds.flat()) {
+    const distance = far(x, y, endOf(arrow));
+    if (distance < best) {
+      best = distance;
+      ret = arrow.i;
+    }
+  }
+  return ret;
+}

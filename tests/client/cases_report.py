@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""rxe_dm report: every number of the page against the packets of the capture, as Chromium shows it."""
+
+import collections
+import os
+import re
+import tempfile
+
+import chromium
+import pcapng
+from cases_capture import Taken
+from instance import Instance
+from program import Failure
+
+OPCODES = {0: "RC_SEND_FIRST", 1: "RC_SEND_MIDDLE", 2: "RC_SEND_LAST", 4: "RC_SEND_ONLY", 17: "RC_ACKNOWLEDGE"}
+ACKNOWLEDGE = 17
+ITERATIONS, MESSAGE = 12, 4096
+RULES = (["drop", "opcode=SEND_LAST", "dir=out", "nth=4"], ["rnr_nak", "dir=in", "opcode=SEND_FIRST", "nth=7", "timer=10"])
+PROGRAM = re.compile(r"(\S+\[\d+\]) QP 0x([0-9a-f]{6}) RC")
+
+
+def capture_with_faults(instance, folder):
+    instance.command("start")
+    for rule in RULES:
+        instance.command("fault", "add", *rule)
+    taken = Taken(instance, folder, "--both")
+    instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", str(ITERATIONS), "-s", str(MESSAGE)])
+    taken.end()
+    return taken.path, [packet for packet in taken.packets() if packet.sent]
+
+
+def need(what, found, expected):
+    if found != expected:
+        raise Failure(f"{what}: the page has {found}, the capture {expected}")
+
+
+def report(instance, path, *options):
+    done = instance.command("report", *options, path)
+    if done.returncode != 0:
+        raise Failure(f"rxe_dm report: exit {done.returncode}: {done.stderr}")
+    return done.stdout.strip()
+
+
+def lost_on_arrival(path):
+    """Packets that a rule dropped where they arrived, by destination and PSN."""
+    return collections.Counter((packet.dest_qpn, packet.psn) for packet in pcapng.read(path)[0]
+                               if not packet.sent and "; LOST" in packet.comment)
+
+
+def check_rows(page, sent):
+    """The table of all packets, line by line."""
+    rows = page.tables["rows"][1:]
+    need("number of packets", len(rows), len(sent))
+    first = sent[0].time_ns
+    for number, (row, packet) in enumerate(zip(rows, sent), 1):
+        expected = [str(number), f"{(packet.time_ns - first) / 1000:.3f}", PROGRAM.match(packet.comment)[1], OPCODES[packet.opcode],
+                    str(packet.psn), str(len(packet.transport))]
+        need(f"packet {number}", [row[0], row[1], row[3], row[5], row[6], row[7]], expected)
+        request = re.search(r"(?:SEND|answers SEND) wr_id 0x[0-9a-f]+", packet.comment)
+        need(f"packet {number}, its request", row[9], request[0] if request else "")
+        if "; LOST" in packet.comment:
+            need(f"packet {number}, lost", row[8].split(", ")[0], "lost")
+
+
+def check_figures(page, path, sent):
+    arrivals = lost_on_arrival(path)
+    for row in page.tables["figures"][1:]:
+        qpn = int(row[0], 16)
+        mine = [packet for packet in sent if int(PROGRAM.match(packet.comment)[2], 16) == qpn]
+        peer = int(row[3], 16)
+        lost = sum("; LOST" in packet.comment for packet in mine) + sum(n for (to, _), n in arrivals.items() if to == peer)
+        to_it = [packet for packet in sent if packet.dest_qpn == qpn and packet.opcode == ACKNOWLEDGE]
+        need(f"figures of QP {row[0]}: packets, bytes, lost, RNR NAKs, NAKs", [int(row[4]), int(row[5]), int(row[8]), int(row[9]), int(row[10])],
+             [len(mine), sum(len(packet.transport) for packet in mine), lost,
+              sum(packet.transport[12] >> 5 == 1 for packet in to_it), sum(packet.transport[12] >> 5 == 3 for packet in to_it)])
+
+
+def check_charts(page, path, sent):
+    """Goodput is what the two programs exchanged, whatever was sent again."""
+    caption = page.texts["caption-goodput"]
+    need("goodput", int(re.match(r"goodput: (\d+) B", caption)[1]), 2 * ITERATIONS * MESSAGE)
+    figures = page.tables["figures"][1:]
+    for chart, column in (("resent", 7), ("rnr", 9), ("lost", 8)):
+        total = int(re.search(r": (\d+)$", page.texts[f"caption-{chart}"])[1])
+        need(f"chart of {chart}", total, sum(int(row[column]) for row in figures))
+    again = sum(n - 1 for n in collections.Counter((packet.dest_qpn, packet.psn) for packet in sent
+                                                   if packet.opcode != ACKNOWLEDGE).values())
+    need("packets sent again", sum(int(row[7]) for row in figures), again)
+
+
+def check_detail(page, number, packet):
+    words = page.texts["detail"]
+    for expected in (f"packet {number}: {OPCODES[packet.opcode]}", f"destination QP0x{packet.dest_qpn:06x}", f"PSN{packet.psn}"):
+        if expected not in words:
+            raise Failure(f"the detail of packet {number} lacks '{expected}': {words}")
+
+
+def drawn(build):
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "report") as instance:
+        path, sent = capture_with_faults(instance, folder)
+        output = report(instance, path)
+        need("file", output, os.path.splitext(path)[0] + ".html")
+        page = chromium.shown(output, f"whole=1&rows={len(sent) + 1}&p=0")
+        check_rows(page, sent)
+        check_figures(page, path, sent)
+        check_charts(page, path, sent)
+        check_detail(page, 1, sent[0])
+        lost = next(i for i, packet in enumerate(sent) if "; LOST" in packet.comment)
+        check_detail(chromium.shown(output, f"scale=time&theme=dark&p={lost}"), lost + 1, sent[lost])
+        links = [href for text, href in page.links if text.startswith("fault 1: drop")]
+        need("link of the first rule", links, [f"#p={lost}"])
+        print(f"{len(sent)} packets, {len(page.tables['figures']) - 1} queue pairs compared")
+
+
+def refused(build):
+    """What is no capture is named, with what to do; no file is written."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "report_refused") as instance:
+        path = os.path.join(folder, "notes.txt")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("nothing")
+        for source, words in ((path, "is not a pcapng file"), (folder, "has neither packets.pcapng nor show.json"),
+                              (path + ".none", "No such file")):
+            done = instance.command("report", source)
+            if done.returncode != 1 or words not in done.stderr or len(done.stderr.splitlines()) != 1:
+                raise Failure(f"report {source}: exit {done.returncode}: {done.stderr}")
+        need("files left", os.listdir(folder), ["notes.txt"])
+
+
+CASES = {
+    "report_drawn": drawn,
+    "report_refused": refused,
+}
