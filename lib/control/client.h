@@ -131,4 +131,8 @@ struct ctl_object;
 int ctl_query(const struct ctl_context *context, uint32_t kind, uint32_t handle,
 	      struct ctl_object *ret);
 
+/* Gives the server a descriptor of this process's findings (lib/findings/record.h), which stays the
+ * caller's. -EINVAL: not a sealed memfd of the right size. */
+int ctl_keep_findings(struct ctl_client *client, int fd);
+
 #endif

@@ -20,7 +20,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   24
+#define CTL_PROTOCOL   25
 #define CTL_MAX_FDS    6 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -94,6 +94,8 @@ enum ctl_op {
 	CTL_STATUS,
 	CTL_STAY, /* the server does not end after its last client */
 	CTL_SYSFS, /* the files of the devices as Linux's sysfs has them, kept while the caller runs */
+	/* fd in: keeps the caller's findings (lib/findings); without: fd of those at handle */
+	CTL_FINDINGS,
 	CTL_OP_END,
 };
 
@@ -284,6 +286,10 @@ struct ctl_msg_sysfs {
 	char path[CTL_SYSFS_PATH_MAX]; /* the folder that stands for / */
 };
 
+struct ctl_msg_findings {
+	uint32_t count; /* areas that the server keeps */
+};
+
 struct ctl_msg_opened {
 	uint32_t handle, device;
 	uint64_t token;
@@ -318,6 +324,7 @@ struct ctl_reply {
 		struct ctl_msg_page page;
 		struct ctl_msg_status info;
 		struct ctl_msg_sysfs sysfs;
+		struct ctl_msg_findings findings;
 		struct ctl_msg_cm_reply cm;
 		struct ctl_cm_page cm_page;
 		struct ctl_cm_failures cm_failures;

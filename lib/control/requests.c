@@ -200,6 +200,13 @@ int ctl_query(const struct ctl_context *context, uint32_t kind, uint32_t handle,
 	return rc;
 }
 
+int ctl_keep_findings(struct ctl_client *client, int fd)
+{
+	struct ctl_call call = { .req = { .op = CTL_FINDINGS }, .in_fd = fd };
+
+	return ctl_do(client, &call, 0);
+}
+
 static struct ctl_call cm_call(const struct ctl_msg_cm *req)
 {
 	return (struct ctl_call){ .req = { .op = CTL_CM, .cm = *req }, .in_fd = -1 };

@@ -21,13 +21,14 @@ struct command_option {
 	const char *prefix;	  /* may stand before the number; or NULL */
 	const char *const *words; /* NULL-terminated: the values of number, from 0 on; or NULL */
 	const char **text;	  /* "" where it was left out; or NULL */
+	bool needs_text;	  /* it may not be left out: --name TEXT */
 };
 
 /* --device NAME: rxe_dm1, or 1. */
 #define DEVICE_OPTION(to)                                                                          \
 	{                                                                                          \
 		"device", "NAME", "the device, default rxe_dm0", NULL, to, 0, CTL_DEVICE_MAX - 1,  \
-			"rxe_dm", NULL, NULL                                                       \
+			"rxe_dm", NULL, NULL, false                                                \
 	}
 
 struct command_options {

@@ -12,7 +12,7 @@
 #include "lib/control/log.h"
 #include "rxe_dm/command/command.h"
 
-#define OPTIONS_MAX 32
+#define OPTIONS_MAX 48
 /* Values of getopt_long(3): the first own option of the command, and the first setting. */
 #define OWN	256
 #define SETTING 512
@@ -36,6 +36,13 @@ static bool is_instance(const struct ctl_setting *setting)
 static bool takes(const struct command *command, const struct ctl_setting *setting)
 {
 	return command->settings != COMMAND_FINDS || is_instance(setting);
+}
+
+static int has_argument(const struct command_option *own)
+{
+	if (own->text)
+		return own->needs_text ? required_argument : optional_argument;
+	return own->number ? required_argument : no_argument;
 }
 
 static void help_line(const char *option, const char *argument, const char *help, const char *env)
@@ -77,7 +84,9 @@ static void print_completion(const struct command *command, const struct command
 	completion_line("help", NULL);
 	for (; own->name; own++) {
 		if (own->help)
-			completion_line(own->name, own->number ? own->argument : NULL);
+			completion_line(own->name, has_argument(own) == required_argument
+							   ? own->argument
+							   : NULL);
 	}
 	for (size_t i = 0; i < ctl_setting_count; i++) {
 		if (takes(command, &ctl_setting_table[i]))
@@ -85,13 +94,6 @@ static void print_completion(const struct command *command, const struct command
 	}
 	if (command->words)
 		command->words();
-}
-
-static int has_argument(const struct command_option *own)
-{
-	if (own->text)
-		return optional_argument;
-	return own->number ? required_argument : no_argument;
 }
 
 static void fill_table(struct option ret[static OPTIONS_MAX], const struct command *command,

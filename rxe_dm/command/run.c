@@ -14,12 +14,13 @@
 #include "lib/unkind/plan.h"
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/run.h"
+#include "rxe_dm/command/run_check.h"
 
 /* A name and no path: a path in LD_PRELOAD has no blank. */
 #define RSOCKETS    "librspreload.so"
 #define LIBRARY	    "libibverbs.so.1"
 #define WORST	    "RXE_DM_WORST"
-#define FOLDERS_MAX (6 * PATH_MAX)
+#define FOLDERS_MAX (8 * PATH_MAX)
 
 static bool has_library(const char *folder)
 {
@@ -74,6 +75,27 @@ static bool has_rsockets(const char *folders)
 	ctl_log(CTL_LOG_ERROR, "--rsockets: this installation has no " RSOCKETS
 			       ": it was built without rsockets (meson setup -Drsockets=enabled)");
 	return false;
+}
+
+/* Puts the folder of the second libibverbs.so.1 in front. False: explained. */
+static bool add_check(char folders[static FOLDERS_MAX])
+{
+	const int first = (int)strcspn(folders, ":");
+	char both[FOLDERS_MAX], path[PATH_MAX];
+	int len;
+
+	/* In a build tree lib/check stands beside lib/verbs. */
+	len = snprintf(both, sizeof(both), "%.*s/" RUN_CHECK_FOLDER, first, folders);
+	if (!run_find(both, LIBRARY, path))
+		len = snprintf(both, sizeof(both), "%.*s/../" RUN_CHECK_FOLDER, first, folders);
+	if (!run_find(both, LIBRARY, path)) {
+		ctl_log(CTL_LOG_ERROR, "--check: %s/" LIBRARY " of this installation is missing",
+			both);
+		return false;
+	}
+	snprintf(both + len, sizeof(both) - (size_t)len, ":%s", folders);
+	memcpy(folders, both, sizeof(both));
+	return true;
 }
 
 static int set_libraries(const char *folders, bool rsockets)
@@ -161,6 +183,7 @@ static bool set_worst(const char *option)
 int command_run(int argc, char **argv)
 {
 	static const char *const views[] = { "preload", "none", NULL }; /* enum run_view */
+	struct run_check check = { .exit_status = RUN_CHECK_EXIT };
 	bool rsockets = false, host = false, keep = false;
 	uint64_t view = RUN_VIEW_PRELOAD;
 	const char *worst = NULL;
@@ -184,6 +207,7 @@ int command_run(int argc, char **argv)
 		  .argument = "[=SEED[,SWITCH]...]",
 		  .help = "let the device be as unkind as the standard allows (RXE_DM_WORST)",
 		  .text = &worst },
+		RUN_CHECK_OPTIONS(check),
 		{ 0 },
 	};
 	struct command_options options;
@@ -197,9 +221,10 @@ int command_run(int argc, char **argv)
 		fprintf(stderr, "rxe_dm: run what? For example: rxe_dm run ibv_devinfo\n");
 		return 2;
 	}
-	if (!set_worst(worst))
+	if (!set_worst(worst) || !run_check_prepare(&check))
 		return 2;
-	if (!find_libraries(folders) || (rsockets && !has_rsockets(folders)))
+	if (!find_libraries(folders) || (rsockets && !has_rsockets(folders)) ||
+	    (check.on && !add_check(folders)))
 		return 1;
 	status = need_server(&options.settings, (enum run_view)view, host, keep, folders);
 	if (status)
@@ -209,6 +234,8 @@ int command_run(int argc, char **argv)
 		return 1;
 	}
 	verbs_linked_warn(program[0]);
+	if (check.on)
+		return run_check_program(&check, options.settings.instance, program);
 	execvp(program[0], program);
 	fprintf(stderr, "rxe_dm: cannot run '%s': %s\n", program[0], strerror(errno));
 	return errno == ENOENT ? 127 : 126;

@@ -10,6 +10,7 @@
 #include "lib/control/connection.h"
 #include "lib/control/profile.h"
 #include "rxe_dm/command/command.h"
+#include "rxe_dm/command/findings.h"
 #include "rxe_dm/command/view.h"
 
 struct show {
@@ -18,6 +19,7 @@ struct show {
 	bool lab;
 	bool packets; /* of failed queue pairs only */
 	uint32_t qpn; /* ... of this one; 0: of all */
+	bool findings, checks;
 };
 
 enum state {
@@ -223,6 +225,12 @@ int command_show(int argc, char **argv)
 		{ .name = "lab",
 		  .help = "the hosts of a lab (rxe_dm lab) and their devices",
 		  .given = &what.lab },
+		{ .name = "findings",
+		  .help = "what programs that ran with --check did wrong",
+		  .given = &what.findings },
+		{ .name = "checks",
+		  .help = "what 'rxe_dm run --check' looks for",
+		  .given = &what.checks },
 		{ 0 },
 	};
 	struct command_options options;
@@ -243,12 +251,14 @@ int command_show(int argc, char **argv)
 		return list_features(&what);
 	if (what.lab)
 		return show_lab(&what);
+	if (what.checks)
+		return show_checks(what.json);
 	rc = elsewhere_connect(&client, options.settings.instance, "show", false);
 	if (rc == -ECONNREFUSED)
 		return none_running(options.settings.instance, what.json);
 	if (rc)
 		return 1;
-	rc = show(client, &what);
+	rc = what.findings ? show_findings(client, what.json) : show(client, &what);
 	ctl_disconnect(client);
 	return rc;
 }

@@ -321,4 +321,5 @@ void instance_fini(struct instance *instance)
 	if (instance->loop.epoll_fd >= 0)
 		close(instance->loop.epoll_fd);
 	listeners_fini(&instance->listeners);
+	findings_close(&instance->findings);
 }

@@ -10,6 +10,7 @@
 #include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/findings.h"
 #include "rxe_dm/server/link/local_peers.h"
 #include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/loop.h"
@@ -46,6 +47,7 @@ struct instance {
 	struct cm_neighbor *cm_neighbors; /* that are asked for */
 	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (cm/gsi.h) */
 	uint32_t num_gsi_local;
+	struct kept_findings findings;
 	struct sysfs *sysfs; /* NULL: no program has asked for it (sysfs.h) */
 };
 

@@ -42,7 +42,8 @@ enum serve_needs {
 	X(CTL_CM, serve_cm, NEEDS_NOTHING)                                                         \
 	X(CTL_STATUS, serve_status, NEEDS_NOTHING)                                                 \
 	X(CTL_STAY, serve_stay, NEEDS_NOTHING)                                                     \
-	X(CTL_SYSFS, serve_sysfs, NEEDS_NOTHING)
+	X(CTL_SYSFS, serve_sysfs, NEEDS_NOTHING)                                                   \
+	X(CTL_FINDINGS, serve_findings, NEEDS_NOTHING)
 #define X(op, serve, needs) int serve(struct call *call);
 SERVE_TABLE(X)
 #undef X

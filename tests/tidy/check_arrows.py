@@ -19,6 +19,8 @@ ARROWS = {
     "lib/abi": [],
     "lib/refusal": ["lib/control", "lib/inject", "emu", "net/wire", "net/link"],
     "lib/verbs": ["lib/refusal", "lib/abi", "lib/progress", "lib/diagnose", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/findings": [],
+    "lib/check": ["lib/findings", "lib/verbs", "lib/refusal", "lib/abi", "lib/progress", "lib/control", "emu"],
     "lib/mlx5": ["lib/verbs", "lib/refusal", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     # Above libibverbs by its public calls only.
     "lib/rdmacm": ["lib/refusal", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
@@ -27,12 +29,12 @@ ARROWS = {
     "lib/redirect": [],
     "rxe_dm/cm": ["emu", "net/wire"],
     "rxe_dm/cma": ["rxe_dm/cm", "lib/control", "emu", "net/wire"],
-    "rxe_dm/server": ["rxe_dm/cma", "rxe_dm/cm", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
-    "rxe_dm/command": ["lib/unkind", "lib/inject", "lib/control", "net/wire", "net/link"],
+    "rxe_dm/server": ["lib/findings", "rxe_dm/cma", "rxe_dm/cm", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
+    "rxe_dm/command": ["lib/findings", "lib/unkind", "lib/inject", "lib/control", "net/wire", "net/link"],
     # main.c hands over to one of the two.
     "rxe_dm": ["rxe_dm/server", "rxe_dm/command", "lib/control"],
     "tests": ["net/wire", "net/link", "emu", "rxe_dm/cma", "rxe_dm/cm", "lib/unkind", "lib/inject", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
-              "lib/refusal", "lib/verbs", "lib/mlx5", "lib/rdmacm", "lib/rdmacm/rsocket", "rxe_dm/server", "rxe_dm/command"],
+              "lib/findings", "lib/check", "lib/refusal", "lib/verbs", "lib/mlx5", "lib/rdmacm", "lib/rdmacm/rsocket", "rxe_dm/server", "rxe_dm/command"],
     "examples": [],
 }
 

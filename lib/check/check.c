@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/* The lock of the layer, and which checks are selected. */
+#include "lib/check/check.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "lib/control/log.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread bool inside;
+static __thread int saved_errno;
+
+static pthread_once_t select_once = PTHREAD_ONCE_INIT;
+static bool selected[CHECK_END];
+
+void check_lock(void)
+{
+	const int err = errno;
+
+	pthread_mutex_lock(&lock);
+	inside = true;
+	saved_errno = err;
+}
+
+void check_unlock(void)
+{
+	inside = false;
+	pthread_mutex_unlock(&lock);
+	errno = saved_errno;
+}
+
+bool check_is_inside(void)
+{
+	return inside;
+}
+
+/* The command has checked the list. */
+static void select_checks(void)
+{
+	const char *list = secure_getenv("RXE_DM_CHECK");
+	const char *unknown = check_select(list ? list : "", selected);
+
+	if (unknown)
+		ctl_log(CTL_LOG_WARNING, "RXE_DM_CHECK: there is no check '%.40s'", unknown);
+}
+
+bool check_is_on(enum check check)
+{
+	pthread_once(&select_once, select_checks);
+	return selected[check];
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+__attribute__((constructor)) static void handle_fork(void)
+{
+	pthread_atfork(before_fork, after_fork, after_fork);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/* The order of arming, polling and waiting. */
+#include "lib/check/event.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/check/object.h"
+#include "lib/check/queue.h"
+#include "lib/check/report.h"
+
+void event_armed(struct check_cq *cq)
+{
+	cq->armed = true;
+	cq->polled_since_armed = false;
+	cq->expected_at_arm = cq->expected;
+	check_stack_take(&cq->armed_at);
+}
+
+void event_polled(struct check_cq *cq)
+{
+	cq->has_polled = true;
+	cq->polled_since_armed = true;
+}
+
+/* A queue that was never polled was armed before the first request: nothing can be in it. */
+static void look(struct check_object *object, void *channel)
+{
+	const struct check_cq *cq = object->kind == VB_KIND_CQ ? object->part : NULL;
+
+	if (!cq || cq->cq->channel != channel || !cq->armed || cq->polled_since_armed ||
+	    !cq->has_polled || !cq->expected_at_arm)
+		return;
+	check_report(CHECK_EVENT_LOST_WAKE_UP,
+		     (struct check_where[]){ { "waits here", NULL },
+					     { "armed here", &cq->armed_at },
+					     { "CQ created here", &object->made } },
+		     3,
+		     "%s was polled, then armed, and is waited for without another poll: a "
+		     "completion that came in between brings no event (%u requests were "
+		     "outstanding)",
+		     object->label, cq->expected_at_arm);
+}
+
+void event_waiting(const struct ibv_comp_channel *channel)
+{
+	object_each(channel->context, look, (void *)(uintptr_t)channel);
+}
+
+void event_taken(struct check_cq *cq)
+{
+	cq->events++;
+	cq->armed = false;
+}
+
+void event_acked(struct check_cq *cq, uint32_t n)
+{
+	cq->acked += n;
+}
+
+void event_cq_ending(const struct check_cq *cq)
+{
+	if (cq->events == cq->acked)
+		return;
+	check_report(CHECK_EVENT_NOT_ACKED,
+		     (struct check_where[]){ { "destroyed here", NULL },
+					     { "CQ created here", &cq->object->made } },
+		     2,
+		     "ibv_destroy_cq: %s: of %u events %u were acknowledged: the call waits until "
+		     "all are",
+		     cq->object->label, cq->events, cq->acked);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* The checks that look at each event. A new check adds one line here. Under the layer's lock. */
+#ifndef RXE_CHECK_HOOKS_H
+#define RXE_CHECK_HOOKS_H
+
+#include "lib/check/event.h"
+#include "lib/check/life.h"
+#include "lib/check/mem_overlap.h"
+#include "lib/check/mem_send.h"
+#include "lib/check/queue.h"
+#include "lib/check/queue_limit.h"
+
+/* A request is about to be posted. */
+static inline void hook_posting(struct check_request *request)
+{
+	mem_send_posting(request);
+	mem_overlap_posting(request);
+	queue_limit_posting(request);
+}
+
+/* The device has taken a list of requests. */
+static inline void hook_posted(const struct check_queue *queue)
+{
+	queue_limit_posted(queue);
+}
+
+/* The program has polled the completion of the request, or of a later one of its queue. */
+static inline void hook_completed(struct check_request *request)
+{
+	mem_send_completed(request);
+	mem_overlap_ended(request);
+}
+
+/* The request ends otherwise: it was refused, or its queue was reset or destroyed. */
+static inline void hook_dropped(struct check_request *request)
+{
+	mem_overlap_ended(request);
+}
+
+static inline void hook_drop(struct check_request *request)
+{
+	hook_dropped(request);
+	queue_drop(request);
+}
+
+static inline void hook_drop_all(struct check_queue *queue)
+{
+	while (queue->first)
+		hook_drop(queue->first);
+}
+
+static inline void hook_qp_ending(const struct check_qp *qp)
+{
+	life_qp_ending(qp);
+}
+
+static inline void hook_cq_ending(const struct check_cq *cq)
+{
+	event_cq_ending(cq);
+}
+
+static inline void hook_polled(struct check_cq *cq)
+{
+	event_polled(cq);
+}
+
+static inline void hook_armed(struct check_cq *cq)
+{
+	event_armed(cq);
+}
+
+/* The program is about to wait for an event of the channel. */
+static inline void hook_waiting(const struct ibv_comp_channel *channel)
+{
+	event_waiting(channel);
+}
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory regions by key: where in this process the bytes of a request are. Under the layer's
+ * lock. */
+#ifndef RXE_CHECK_REGION_H
+#define RXE_CHECK_REGION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uthash.h>
+
+struct check_object;
+struct ibv_context;
+struct ibv_sge;
+
+struct region_key {
+	const void *device;
+	uint64_t lkey;
+};
+
+struct check_region {
+	UT_hash_handle hh;
+	struct region_key key;
+	struct check_object *object; /* NULL: it was forgotten */
+	uint8_t *addr;		     /* NULL: not memory of this process, or not by address */
+	uint64_t len, iova;
+	uint32_t requests; /* outstanding ranges */
+};
+
+/* Bytes that a request reads or writes. */
+struct check_range {
+	uint8_t *at; /* NULL: unknown */
+	uint64_t len;
+	struct check_region *region; /* NULL: unknown */
+};
+
+/* The object's part becomes a region of this key. addr NULL: its bytes are not known. */
+void region_made(struct check_object *object, uint32_t lkey, void *addr, uint64_t len,
+		 uint64_t iova);
+void region_ended(struct check_object *object);
+/* Looks up the bytes; the range holds the region until region_release(). */
+struct check_range region_range(const struct ibv_context *context, const struct ibv_sge *sge);
+void region_release(struct check_range *range);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Call stacks of the program, as raw addresses. The command makes symbols of them. */
+#ifndef RXE_CHECK_STACK_H
+#define RXE_CHECK_STACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/findings/record.h"
+
+struct check_stack {
+	uint32_t depth;
+	uint32_t thread; /* gettid(2) */
+	uintptr_t pc[FINDING_DEPTH];
+};
+
+/* The stack of the calling thread, from the first function outside this library. */
+void check_stack_take(struct check_stack *ret);
+
+#endif

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/* Completion queues and their events. */
+#include <string.h>
+
+#include "lib/check/event.h"
+#include "lib/check/hooks.h"
+#include "lib/check/inner.h"
+#include "lib/check/queue.h"
+#include "lib/check/wrap.h"
+
+INNER(ibv_create_cq);
+INNER(ibv_destroy_cq);
+INNER(ibv_get_cq_event);
+INNER(ibv_ack_cq_events);
+
+static void made(struct ibv_cq *cq)
+{
+	struct check_object *object;
+
+	check_lock();
+	object = object_made(cq, VB_KIND_CQ, cq->context);
+	if (object)
+		queue_cq_made(object, cq);
+	check_unlock();
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			     struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct ibv_cq *cq;
+
+	wrap_used(context, VB_KIND_CONTEXT, "ibv_create_cq");
+	cq = inner_ibv_create_cq(context, cqe, cq_context, channel, comp_vector);
+	if (cq)
+		made(cq);
+	return cq;
+}
+
+static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq_ex *cq = check_inner.base.create_cq_ex(context, attr);
+
+	if (cq)
+		made(ibv_cq_ex_to_cq(cq));
+	return cq;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	struct check_object *object = wrap_ending(cq, VB_KIND_CQ, "ibv_destroy_cq");
+
+	if (object && object->part) {
+		check_lock();
+		hook_cq_ending(object->part);
+		check_unlock();
+	}
+	return wrap_ended(object, inner_ibv_destroy_cq(cq));
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	struct check_object *object;
+
+	check_lock();
+	object = object_used(cq, VB_KIND_CQ, "ibv_req_notify_cq");
+	if (object && object->part)
+		hook_armed(object->part);
+	check_unlock();
+	return INNER_OPS->req_notify_cq(cq, solicited_only);
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+{
+	struct check_cq *found;
+	int err;
+
+	check_lock();
+	if (!object_is_dead(channel, VB_KIND_CHANNEL, "ibv_get_cq_event"))
+		hook_waiting(channel);
+	check_unlock();
+	err = inner_ibv_get_cq_event(channel, cq, cq_context);
+	if (err)
+		return err;
+	check_lock();
+	found = queue_cq(*cq);
+	if (found)
+		event_taken(found);
+	check_unlock();
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	struct check_object *object;
+
+	check_lock();
+	object = object_used(cq, VB_KIND_CQ, "ibv_ack_cq_events");
+	if (object && object->part)
+		event_acked(object->part, nevents);
+	check_unlock();
+	inner_ibv_ack_cq_events(cq, nevents);
+}
+
+/* Requests in front of a send are complete with it: a queue completes in order. */
+static void completed(const struct ibv_context *context, const struct ibv_wc *wc)
+{
+	struct check_request *request = queue_completed(context, wc);
+	struct check_queue *queue;
+
+	if (!request)
+		return;
+	queue = request->queue;
+	while (!queue->is_recv && queue->first != request) {
+		hook_completed(queue->first);
+		queue_drop(queue->first);
+	}
+	hook_completed(request);
+	queue_drop(request);
+}
+
+static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	struct check_object *object;
+	int n;
+
+	check_lock();
+	if (object_is_dead(cq, VB_KIND_CQ, "ibv_poll_cq")) {
+		check_unlock();
+		return -1;
+	}
+	check_unlock();
+	n = INNER_OPS->poll_cq(cq, num_entries, wc);
+	check_lock();
+	for (int i = 0; i < n; i++)
+		completed(cq->context, &wc[i]);
+	object = object_find(cq);
+	if (object && object->part && n >= 0)
+		hook_polled(object->part);
+	check_unlock();
+	return n;
+}
+
+void wrap_cq_ops(struct verbs_context_65 *verbs)
+{
+	verbs->base.create_cq_ex = create_cq_ex;
+	verbs->base.context.ops.poll_cq = poll_cq;
+	verbs->base.context.ops.req_notify_cq = req_notify_cq;
+}

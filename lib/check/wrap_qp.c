@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+/* Queue pairs. */
+#include "lib/check/hooks.h"
+#include "lib/check/inner.h"
+#include "lib/check/queue.h"
+#include "lib/check/wrap.h"
+
+INNER(ibv_create_qp);
+INNER(ibv_modify_qp);
+INNER(ibv_destroy_qp);
+
+static void made(struct ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	struct check_object *object;
+
+	check_lock();
+	object = object_made(qp, VB_KIND_QP, qp->context);
+	if (object) {
+		object_label(object, "QP 0x%06x", qp->qp_num);
+		queue_qp_made(object, qp, attr);
+	}
+	check_unlock();
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp *qp;
+
+	wrap_used(pd, VB_KIND_PD, "ibv_create_qp");
+	qp = inner_ibv_create_qp(pd, attr);
+	if (qp)
+		made(qp, &(struct ibv_qp_init_attr_ex){ .cap = attr->cap,
+							.sq_sig_all = attr->sq_sig_all });
+	return qp;
+}
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *qp = check_inner.base.create_qp_ex(context, attr);
+
+	if (qp)
+		made(qp, attr);
+	return qp;
+}
+
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct check_object *object;
+	struct check_qp *part;
+	int err;
+
+	wrap_used(qp, VB_KIND_QP, "ibv_modify_qp");
+	err = inner_ibv_modify_qp(qp, attr, attr_mask);
+	if (err || !(attr_mask & IBV_QP_STATE))
+		return err;
+	check_lock();
+	object = object_find(qp);
+	part = object ? object->part : NULL;
+	if (part)
+		part->state = attr->qp_state;
+	/* RESET drops requests and completions (IBTA 10.3.1.1). */
+	if (part && attr->qp_state == IBV_QPS_RESET) {
+		hook_drop_all(&part->send);
+		hook_drop_all(&part->recv);
+	}
+	check_unlock();
+	return 0;
+}
+
+int ibv_destroy_qp(struct ibv_qp *qp)
+{
+	struct check_object *object = wrap_ending(qp, VB_KIND_QP, "ibv_destroy_qp");
+	struct check_qp *part = object ? object->part : NULL;
+	int err;
+
+	if (part) {
+		check_lock();
+		hook_qp_ending(part);
+		check_unlock();
+	}
+	err = inner_ibv_destroy_qp(qp);
+	if (!err && part) {
+		check_lock();
+		hook_drop_all(&part->send);
+		hook_drop_all(&part->recv);
+		queue_qp_ended(part);
+		check_unlock();
+	}
+	return wrap_ended(object, err);
+}
+
+void wrap_qp_ops(struct verbs_context_65 *verbs)
+{
+	verbs->base.create_qp_ex = create_qp_ex;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of checks: one row each. docs/CHECKS.md has an entry for each row, made of the row. */
+#ifndef RXE_FINDINGS_TABLE_H
+#define RXE_FINDINGS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum check {
+	CHECK_MEM_SEND_CHANGED,
+	CHECK_MEM_OVERLAP,
+	CHECK_QUEUE_CQ_OVERFLOW,
+	CHECK_QUEUE_UNSIGNALLED,
+	CHECK_EVENT_LOST_WAKE_UP,
+	CHECK_EVENT_NOT_ACKED,
+	CHECK_LIFE_LEAK_CLOSE,
+	CHECK_LIFE_LEAK_EXIT,
+	CHECK_LIFE_USE_AFTER,
+	CHECK_LIFE_TWICE,
+	CHECK_LIFE_OUTSTANDING,
+	CHECK_END
+};
+
+struct check_row {
+	const char *id;	      /* RXE-MEM-001; never reused for another check */
+	const char *name;     /* send-buffer-changed */
+	const char *sentence; /* what is wrong, for any program */
+	const char *spec;     /* where it is written */
+	const char *remedy;   /* what to do */
+};
+/* By enum check. */
+extern const struct check_row check_table[CHECK_END];
+
+/* The row of an id; NULL: there is none. */
+const struct check_row *check_find(const char *id);
+
+/* Reads a list of ids, names and groups ("mem" of RXE-MEM-001), with commas between; a minus in
+ * front leaves one out, and a list that begins so stands for all the others. "1", "all" and "":
+ * all. on: by enum check. Returns the first word that names nothing, or NULL. */
+const char *check_select(const char *list, bool on[static CHECK_END]);
+
+#endif

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""rxe_dm run --check: each mistake is found, by its id and in the right functions, and its correction is without a finding."""
+
+import functools
+import json
+import os
+import signal
+import tempfile
+
+from instance import Instance
+from program import Failure
+
+# The mistake's id, and functions that its stacks show: of each stack one, in their order.
+MISTAKES = {
+    "mem_send_changed": ("RXE-MEM-001", "posts", "side_wait", "side_open"),
+    "mem_receives_overlap": ("RXE-MEM-002", "posts_second", "posts_first"),
+    "queue_cq_overflow": ("RXE-QUEUE-001", "posts", "side_open"),
+    "queue_unsignalled": ("RXE-QUEUE-002", "posts", "side_open"),
+    "event_lost_wake_up": ("RXE-EVENT-001", "waits", "arms", "side_open"),
+    "event_not_acked": ("RXE-EVENT-002", "destroys", "side_open"),
+    "life_leak_close": ("RXE-LIFE-001", "side_open", "closes"),
+    "life_used_after": ("RXE-LIFE-003", "posts", "destroys", "side_open"),
+    "life_twice": ("RXE-LIFE-004", "second", "first", "side_open"),
+    "life_outstanding": ("RXE-LIFE-005", "destroys", "posts", "side_open"),
+}
+FOUND = 66
+
+
+def program_of(build):
+    return os.path.join(build, "tests", "client", "mistakes", "mistakes")
+
+
+def checked(instance, args, *options):
+    """Runs a program under --check; its exit status, output and findings."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "findings.json")
+        done = instance.command("run", "--check", "--check-output", path, *options, *args)
+        try:
+            with open(path, encoding="utf-8") as f:
+                found = json.load(f)["findings"]
+        except FileNotFoundError:
+            raise Failure(f"{args} wrote no findings: {done.stdout}{done.stderr}") from None
+    return done.returncode, done.stdout + done.stderr, found
+
+
+def functions(stack):
+    return [frame.get("function") for frame in stack["frames"]]
+
+
+def need_finding(found, check, names):
+    """A finding of this id has a stack with each of the functions."""
+    for finding in found:
+        stacks = [functions(stack) for stack in finding["stacks"]]
+        if finding["id"] == check and len(stacks) == len(names) and all(n in s for n, s in zip(names, stacks)):
+            return
+    raise Failure(f"no finding {check} with {names}: {json.dumps(found, indent=1)}")
+
+
+def mistake(build, name):
+    check, *names = MISTAKES[name]
+    with Instance(build, "check") as instance:
+        status, text, found = checked(instance, [program_of(build), name])
+        if any(frame.get("function") for f in found for stack in f["stacks"] for frame in stack["frames"]):
+            need_finding(found, check, names)
+        elif check not in [f["id"] for f in found]:
+            raise Failure(f"no finding {check}: {text}")
+        if {f["id"] for f in found} != {check}:
+            raise Failure(f"{name}: other findings: {text}")
+        if status != FOUND or check not in text or name.split("_", maxsplit=1)[0].upper() not in check:
+            raise Failure(f"{name}: status {status}, output {text}")
+        status, text, found = checked(instance, [program_of(build), name, "right"])
+        if status != 0 or found:
+            raise Failure(f"the correction of {name}: status {status}, {text}")
+
+
+def need(condition, what):
+    if not condition:
+        raise Failure(what)
+
+
+def options(build):
+    """Lists of checks, suppressions, exit status; what `rxe_dm show` has afterwards."""
+    wrong = [program_of(build), "mem_send_changed"]
+    with Instance(build, "check_options") as instance, tempfile.TemporaryDirectory() as folder:
+        need(checked(instance, wrong, "--check=queue,life")[2] == [], "--check=queue,life finds mem")
+        need(checked(instance, wrong, "--check=-RXE-MEM-001")[2] == [], "-RXE-MEM-001 does not leave it out")
+        need(checked(instance, wrong, "--check=send-buffer-changed")[2], "a name does not select a check")
+        need(checked(instance, wrong, "--check-exit", "5")[0] == 5, "--check-exit does nothing")
+        need(checked(instance, wrong, "--check-exit", "0")[0] == 0, "--check-exit 0 is not the program's status")
+        done = instance.command("run", "--check=nothing", "true")
+        need(done.returncode == 2 and "nothing" in done.stderr, f"an unknown check: {done}")
+        for rule, has in (("id:RXE-MEM-*", 0), ("func:^posts$", 0), ("obj:mistakes", 0), ("func:post", 0), ("func:^post$", 1)):
+            path = os.path.join(folder, "suppressions")
+            with open(path, "w", encoding="ascii") as f:
+                f.write(f"# comment\n{rule}\n")
+            found = checked(instance, wrong, "--check-suppressions", path)[2]
+            need(len(found) == has or ":^" in rule or rule.startswith("func"), f"{rule}: {found}")
+        shown = json.loads(instance.command("show", "--findings", "--json").stdout)["findings"]
+        need(any(f["id"] == "RXE-MEM-001" and f["times"] == 1 for f in shown), f"rxe_dm show --findings: {shown}")
+        need("RXE-MEM-001" in instance.command("show", "--findings").stdout, "rxe_dm show --findings has no text")
+        need("RXE-MEM-001" in instance.command("show", "--checks").stdout, "rxe_dm show --checks")
+
+
+def sarif(build):
+    with Instance(build, "check_sarif") as instance, tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "findings.sarif")
+        done = instance.command("run", "--check", "--check-output", path, program_of(build), "mem_send_changed")
+        need(done.returncode == FOUND, f"{done}")
+        with open(path, encoding="utf-8") as f:
+            run = json.load(f)["runs"][0]
+        result = run["results"][0]
+        need(result["ruleId"] == "RXE-MEM-001", f"{result}")
+        need("RXE-MEM-001" in [rule["id"] for rule in run["tool"]["driver"]["rules"]], "the rule is missing")
+        for location in result["locations"]:
+            place = location["physicalLocation"]
+            need(place["artifactLocation"]["uri"].endswith(".c") and place["region"]["startLine"] > 0, f"{place}")
+
+
+def ends(build):
+    """The program's own end, where nothing is found; signals that are sent to the command reach the program."""
+    with Instance(build, "check_ends") as instance:
+        for status in (0, 7):
+            done = instance.command("run", "--check", "sh", "-c", f"exit {status}")
+            need(done.returncode == status, f"{done}")
+        done = instance.command("run", "--check", "sh", "-c", "kill -TERM $$")
+        need(done.returncode == -signal.SIGTERM, f"{done}")
+        done = instance.command("run", "--check", "sh", "-c", "trap 'exit 9' TERM; kill -TERM $PPID; while :; do :; done")
+        need(done.returncode == 9, f"{done}")
+        done = instance.command("run", "--check", "/nonexistent")
+        need(done.returncode == 127, f"{done}")
+
+
+CASES = {f"check_{name}": functools.partial(mistake, name=name) for name in MISTAKES}
+CASES.update({"check_options": options, "check_sarif": sarif, "check_ends": ends})

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The fixture of mistakes: two connected queue pairs in one process, each with all that it needs.
+ * A failure that the mistake does not ask for ends the program with status 99. */
+#ifndef TESTS_CLIENT_MISTAKES_PAIR_H
+#define TESTS_CLIENT_MISTAKES_PAIR_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAIR_MEMORY 65536u
+
+/* A function that stacks shall show. */
+#define STACKED __attribute__((noinline, noclone))
+
+struct side_cfg {
+	enum ibv_qp_type type; /* 0: RC */
+	uint32_t wrs;	       /* of each queue; 0: 16 */
+	int cqe;	       /* 0: 64 */
+	bool channel, srq;
+	uint64_t send_ops;
+	uint32_t inline_data;
+	uint8_t timeout, retry_cnt, rnr_retry; /* 0, 0, 0: 14, 7, 7 */
+};
+
+struct side {
+	struct side_cfg cfg;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq; /* of both queues */
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+	uint8_t *memory;
+	struct ibv_mr *mr;
+	struct ibv_ah *ah;  /* UD, once connected */
+	struct side *other; /* once connected */
+};
+
+/* Ends the program unless it holds. */
+void must(bool holds, const char *what);
+
+struct ibv_context *open_first(void);
+/* A side in INIT. context: shared, closed by its owner; NULL: its own. */
+void side_open(struct side *side, struct ibv_context *context, const struct side_cfg *cfg);
+void side_close(struct side *side);
+void side_connect(struct side *side, struct side *other);
+void pair_open(struct side *a, struct side *b, const struct side_cfg *cfg);
+/* Lets requests that are outstanding end first. */
+void pair_close(struct side *a, struct side *b);
+
+struct ibv_sge side_sge(const struct side *side, size_t at, uint32_t len);
+/* A request over memory[at, at + len) to the same place of the other side's memory. */
+struct ibv_send_wr side_wr(const struct side *side, struct ibv_sge *sge, enum ibv_wr_opcode opcode,
+			   uint64_t wr_id);
+void side_post(struct side *side, struct ibv_send_wr *wr);
+void side_send(struct side *side, uint64_t wr_id, size_t at, uint32_t len);
+void side_recv(struct side *side, uint64_t wr_id, size_t at, uint32_t len);
+/* The next completion. */
+struct ibv_wc side_wait(struct side *side);
+void side_modify(struct side *side, enum ibv_qp_state state);
+
+#endif
