@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "lib/control/log.h"
@@ -15,10 +16,21 @@ static __thread int saved_errno;
 static pthread_once_t select_once = PTHREAD_ONCE_INIT;
 static bool selected[CHECK_END];
 
+static _Atomic bool is_child;
+static void (*begin_in_child)(void);
+
+void check_in_child(void (*begin)(void))
+{
+	begin_in_child = begin;
+}
+
 void check_lock(void)
 {
 	const int err = errno;
 
+	if (atomic_load_explicit(&is_child, memory_order_relaxed) &&
+	    atomic_exchange(&is_child, false) && begin_in_child)
+		begin_in_child();
 	pthread_mutex_lock(&lock);
 	inside = true;
 	saved_errno = err;
@@ -62,7 +74,13 @@ static void after_fork(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static void after_fork_in_child(void)
+{
+	atomic_store(&is_child, true);
+	pthread_mutex_unlock(&lock);
+}
+
 __attribute__((constructor)) static void handle_fork(void)
 {
-	pthread_atfork(before_fork, after_fork, after_fork);
+	pthread_atfork(before_fork, after_fork, after_fork_in_child);
 }

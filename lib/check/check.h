@@ -34,6 +34,8 @@ void check_lock(void);
 void check_unlock(void);
 /* This thread holds the lock. */
 bool check_is_inside(void);
+/* Called without the lock by the first check_lock() in the child of a fork(). */
+void check_in_child(void (*begin)(void));
 /* Is the check selected (RXE_DM_CHECK)? */
 bool check_is_on(enum check check);
 

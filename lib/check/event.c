@@ -70,3 +70,67 @@ void event_cq_ending(const struct check_cq *cq)
 		     "all are",
 		     cq->object->label, cq->events, cq->acked);
 }
+
+static void look_at_channel(struct check_object *object, void *arg)
+{
+	const struct check_object *channel = arg;
+	const struct check_cq *cq = object->kind == VB_KIND_CQ ? object->part : NULL;
+
+	if (!cq || cq->cq->channel != channel->address)
+		return;
+	check_report(CHECK_EVENT_CHANNEL_IN_USE,
+		     (struct check_where[]){ { "destroyed here", NULL },
+					     { "CQ created here", &object->made },
+					     { "channel created here", &channel->made } },
+		     3, "ibv_destroy_comp_channel: %s uses %s: the call fails with EBUSY",
+		     object->label, channel->label);
+}
+
+void event_channel_ending(const struct check_object *channel)
+{
+	object_each(channel->context, look_at_channel, (void *)(uintptr_t)channel);
+}
+
+static const void *object_of(const struct ibv_async_event *event)
+{
+	switch ((int)event->event_type) {
+	case IBV_EVENT_CQ_ERR: return event->element.cq;
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED: return event->element.srq;
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED: return event->element.qp;
+	default: return NULL;
+	}
+}
+
+void event_async(const struct ibv_async_event *event, bool acked)
+{
+	const void *address = object_of(event);
+	struct check_object *object = address ? object_find(address) : NULL;
+
+	if (!object)
+		return;
+	if (acked)
+		object->async_acked++;
+	else
+		object->async_events++;
+}
+
+void event_async_ending(const struct check_object *object, const char *verb)
+{
+	if (object->async_events == object->async_acked)
+		return;
+	check_report(CHECK_EVENT_ASYNC_NOT_ACKED,
+		     (struct check_where[]){ { "destroyed here", NULL },
+					     { "made here", &object->made } },
+		     2,
+		     "%s: %s: of %u asynchronous events %u were acknowledged: the call waits until "
+		     "all are",
+		     verb, object->label, object->async_events, object->async_acked);
+}

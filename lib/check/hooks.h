@@ -3,10 +3,12 @@
 #ifndef RXE_CHECK_HOOKS_H
 #define RXE_CHECK_HOOKS_H
 
+#include "lib/check/comp.h"
 #include "lib/check/event.h"
 #include "lib/check/life.h"
 #include "lib/check/mem_overlap.h"
 #include "lib/check/mem_send.h"
+#include "lib/check/peer.h"
 #include "lib/check/queue.h"
 #include "lib/check/queue_limit.h"
 
@@ -16,6 +18,7 @@ static inline void hook_posting(struct check_request *request)
 	mem_send_posting(request);
 	mem_overlap_posting(request);
 	queue_limit_posting(request);
+	comp_posting(request);
 }
 
 /* The device has taken a list of requests. */
@@ -52,6 +55,12 @@ static inline void hook_drop_all(struct check_queue *queue)
 static inline void hook_qp_ending(const struct check_qp *qp)
 {
 	life_qp_ending(qp);
+}
+
+/* ibv_modify_qp() has succeeded; the state is still the one before. */
+static inline void hook_modified(struct check_qp *qp, const struct ibv_qp_attr *attr, int mask)
+{
+	peer_modified(qp, attr, mask);
 }
 
 static inline void hook_cq_ending(const struct check_cq *cq)

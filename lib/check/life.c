@@ -7,8 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "lib/check/check.h"
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
+#include "lib/check/reach.h"
 #include "lib/check/report.h"
 
 void life_qp_ending(const struct check_qp *qp)
@@ -53,12 +55,17 @@ void life_closing(struct check_object *context)
 
 static void leaked_at_exit(struct check_object *object, void *arg)
 {
-	(void)arg;
-	check_report(CHECK_LIFE_LEAK_EXIT, (struct check_where[]){ { "made here", &object->made } },
-		     1, "%s was not destroyed when the program ended", object->label);
+	if (!*(const bool *)arg && object->reached)
+		return;
+	check_report(*(const bool *)arg ? CHECK_LIFE_LEAKS_ALL : CHECK_LIFE_LEAK_EXIT,
+		     (struct check_where[]){ { "made here", &object->made } }, 1,
+		     "%s was not destroyed when the program ended", object->label);
 }
 
 void life_exit(void)
 {
-	object_each(NULL, leaked_at_exit, NULL);
+	bool all = check_is_on(CHECK_LIFE_LEAKS_ALL);
+
+	if (all || (check_is_on(CHECK_LIFE_LEAK_EXIT) && reach_mark()))
+		object_each(NULL, leaked_at_exit, &all);
 }

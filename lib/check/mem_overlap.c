@@ -7,7 +7,6 @@
 #include <search.h>
 #include <stdlib.h>
 
-#include "lib/check/check.h"
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/report.h"
@@ -31,19 +30,23 @@ static int compare(const void *a, const void *b)
 	return x->start >= y->end;
 }
 
-static void report(const struct check_request *new, const struct check_request *old, uint64_t at,
-		   uint64_t end)
+/* Reports what a new request shares with an outstanding one. */
+static void report(enum check check, const struct check_request *new, const struct node *mine,
+		   const struct node *other)
 {
+	const struct check_request *old = other->request;
+	const uint64_t at = mine->start > other->start ? mine->start : other->start;
+	const uint64_t end = mine->end < other->end ? mine->end : other->end;
 	const struct check_where where[] = {
 		{ "posted here", &new->posted },
 		{ "outstanding, posted here", &old->posted },
 	};
 
-	check_report(CHECK_MEM_OVERLAP, where, 2,
-		     "%s, wr_id 0x%" PRIx64 ": the device may write to %" PRIu64
-		     " bytes at 0x%" PRIx64 " which it may also write to for %s, wr_id 0x%" PRIx64,
-		     new->queue->owner->label, new->wr_id, end - at, at, old->queue->owner->label,
-		     old->wr_id);
+	check_report(check, where, 2,
+		     "%s, wr_id 0x%" PRIx64 ": the device may %s %" PRIu64 " bytes at 0x%" PRIx64
+		     " while it may write to them for %s, wr_id 0x%" PRIx64,
+		     new->queue->owner->label, new->wr_id, new->writes ? "write to" : "read",
+		     end - at, at, old->queue->owner->label, old->wr_id);
 }
 
 static bool enter(const struct check_request *request, const struct check_range *range)
@@ -58,17 +61,36 @@ static bool enter(const struct check_request *request, const struct check_range 
 	if (found && *found == node)
 		return true;
 	if (found && (*found)->request != request)
-		report(request, (*found)->request,
-		       node->start > (*found)->start ? node->start : (*found)->start,
-		       node->end < (*found)->end ? node->end : (*found)->end);
+		report(CHECK_MEM_OVERLAP, request, node, *found);
 	free(node);
 	return false;
 }
 
+static void look_up(const struct check_request *request, const struct check_range *range)
+{
+	const struct node key = { (uintptr_t)range->at, (uintptr_t)range->at + range->len, NULL };
+	struct node *const *found = tfind(&key, &tree, compare);
+
+	if (found)
+		report(CHECK_MEM_SEND_OVERLAPS, request, &key, *found);
+}
+
+static void look_up_all(const struct check_request *request)
+{
+	for (uint32_t i = 0; i < request->num_ranges; i++) {
+		if (request->range[i].at && request->range[i].len)
+			look_up(request, &request->range[i]);
+	}
+}
+
 void mem_overlap_posting(struct check_request *request)
 {
-	if (!check_is_on(CHECK_MEM_OVERLAP) || !request->writes)
+	if (!request->writes) {
+		if (request->is_inline)
+			return;
+		look_up_all(request);
 		return;
+	}
 	for (uint32_t i = 0; i < request->num_ranges && i < RANGES_MAX; i++) {
 		const struct check_range *range = &request->range[i];
 

@@ -2,6 +2,7 @@
 /* The table of objects, and the quarantine. */
 #include "lib/check/object.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -151,13 +152,39 @@ void object_ended(struct check_object *object, struct deferred_free *memory)
 		forget(quarantine);
 }
 
+bool object_is_refused(const void *address, enum vb_kind kind, const char *verb)
+{
+	const struct check_object *object = object_find(address);
+
+	if (object && object->inherited && object->kind == kind)
+		check_report(CHECK_LIFE_FORKED,
+			     (struct check_where[]){ { "used here", NULL },
+						     { "made here", &object->made } },
+			     2, "%s: %s was made by the parent of this process, before fork()",
+			     verb, object->label);
+	return object_is_dead(address, kind, verb);
+}
+
+static void inherit(void)
+{
+	struct check_object *object, *next;
+
+	HASH_ITER (hh, objects, object, next)
+		object->inherited = true;
+}
+
+__attribute__((constructor)) static void handle_fork(void)
+{
+	pthread_atfork(NULL, NULL, inherit);
+}
+
 void object_each(const struct ibv_context *context,
 		 void (*visit)(struct check_object *object, void *arg), void *arg)
 {
 	struct check_object *object, *next;
 
 	HASH_ITER (hh, objects, object, next) {
-		if (!object->dead && (!context || object->context == context))
+		if (!object->dead && !object->inherited && (!context || object->context == context))
 			visit(object, arg);
 	}
 }

@@ -27,6 +27,9 @@ struct check_object {
 	struct deferred_free *memory;	  /* in quarantine: what its end would have freed */
 	enum vb_kind kind;
 	bool dead;
+	uint32_t async_events, async_acked; /* event.c: that the program has read, acknowledged */
+	bool reached;			    /* reach.c */
+	bool inherited;			    /* made by the process that forked this one */
 	struct ibv_context *context;
 	void *part; /* what the checks know of this kind: struct check_qp and so on; or NULL */
 	void (*free_part)(void *part);
@@ -47,6 +50,8 @@ struct check_object *object_find(const void *address);
 struct check_object *object_used(const void *address, enum vb_kind kind, const char *verb);
 /* True: the object is dead (reported). */
 bool object_is_dead(const void *address, enum vb_kind kind, const char *verb);
+/* The same for posting and polling; an object of the parent of a fork() is reported as well. */
+bool object_is_refused(const void *address, enum vb_kind kind, const char *verb);
 /* A verb that destroys was called: reports an object that is dead. Returns a live one, or NULL. */
 struct check_object *object_ending(const void *address, enum vb_kind kind, const char *verb);
 /* The object was destroyed; memory: of object_defer_end(). */

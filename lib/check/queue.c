@@ -113,6 +113,22 @@ void queue_drop(struct check_request *request)
 	free(request);
 }
 
+struct check_qp *queue_qp(const struct ibv_context *context, uint32_t qpn)
+{
+	const struct qp_key key = { context->device, qpn };
+	struct check_qp *qp;
+
+	HASH_FIND(hh, qps, &key, sizeof(key), qp);
+	return qp;
+}
+
+bool queue_is_ud(const struct ibv_context *context, uint32_t qpn)
+{
+	const struct check_qp *qp = queue_qp(context, qpn);
+
+	return !qp || (qp->qp->qp_type != IBV_QPT_RC && qp->qp->qp_type != IBV_QPT_UC);
+}
+
 static struct check_request *find(struct check_queue *queue, const struct ibv_wc *wc)
 {
 	struct check_request *request;
@@ -128,11 +144,9 @@ static struct check_request *find(struct check_queue *queue, const struct ibv_wc
 
 struct check_request *queue_completed(const struct ibv_context *context, const struct ibv_wc *wc)
 {
-	const struct qp_key key = { context->device, wc->qp_num };
-	struct check_qp *qp;
+	struct check_qp *qp = queue_qp(context, wc->qp_num);
 	struct check_srq *srq;
 
-	HASH_FIND(hh, qps, &key, sizeof(key), qp);
 	if (!qp)
 		return NULL;
 	if (!(wc->opcode & IBV_WC_RECV))

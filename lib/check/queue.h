@@ -69,6 +69,14 @@ struct check_qp {
 	struct check_object *srq; /* or NULL */
 	bool signals_all;
 	enum ibv_qp_state state; /* as the program last set it */
+	/* Between ibv_wr_start() and ibv_wr_complete(): a request that has no memory yet, and those
+	 * that were entered. */
+	bool building;
+	struct ibv_send_wr pending;
+	uint32_t built;
+	/* Attributes that were set, by enum ibv_qp_attr_mask. */
+	struct ibv_qp_attr attr;
+	int attr_mask;
 };
 
 struct check_srq {
@@ -82,6 +90,11 @@ struct check_qp *queue_qp_made(struct check_object *object, struct ibv_qp *qp,
 			       const struct ibv_qp_init_attr_ex *attr);
 void queue_qp_ended(struct check_qp *qp);
 struct check_srq *queue_srq_made(struct check_object *object, uint32_t max_wr);
+
+/* The queue pair of this number; NULL: unknown. */
+struct check_qp *queue_qp(const struct ibv_context *context, uint32_t qpn);
+/* True also for one that is unknown. */
+bool queue_is_ud(const struct ibv_context *context, uint32_t qpn);
 
 /* Appends a request that is about to be posted. NULL: no memory. ranges are those of sges. */
 struct check_request *queue_add(struct check_queue *queue, uint64_t wr_id,

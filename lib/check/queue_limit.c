@@ -2,9 +2,38 @@
 /* Counts of outstanding requests. */
 #include "lib/check/queue_limit.h"
 
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/report.h"
+
+static bool is_ud(const struct check_object *owner)
+{
+	const struct check_qp *qp = owner->kind == VB_KIND_QP ? owner->part : NULL;
+
+	return qp && qp->qp->qp_type == IBV_QPT_UD;
+}
+
+/* The first 40 bytes of a UD receive are for the GRH. */
+static void look_at_length(const struct check_request *request)
+{
+	uint64_t len = 0;
+
+	for (uint32_t i = 0; i < request->num_ranges; i++)
+		len += request->range[i].len;
+	if (!request->is_recv || len >= sizeof(struct ibv_grh) || !is_ud(request->queue->owner))
+		return;
+	check_report(CHECK_QUEUE_UD_SHORT,
+		     (struct check_where[]){ { "posted here", &request->posted },
+					     { "QP created here", &request->queue->owner->made } },
+		     2,
+		     "%s, wr_id 0x%" PRIx64 ": a receive of %" PRIu64
+		     " bytes takes no message: the first 40 bytes are for the GRH",
+		     request->queue->owner->label, request->wr_id, len);
+}
 
 void queue_limit_posting(const struct check_request *request)
 {
@@ -14,6 +43,7 @@ void queue_limit_posting(const struct check_request *request)
 		{ "CQ created here", cq ? &cq->object->made : NULL },
 	};
 
+	look_at_length(request);
 	/* A request above max_wr will be refused. */
 	if (!cq || !request->is_signalled || request->queue->count > request->queue->max_wr ||
 	    cq->expected <= (uint32_t)cq->cq->cqe)

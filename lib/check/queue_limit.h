@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* RXE-QUEUE-001 and 002: more requests than the queues can take. */
+/* RXE-QUEUE-001, 002 and 005: more requests than the queues can take, and receives that are too
+ * short for any message. */
 #ifndef RXE_CHECK_QUEUE_LIMIT_H
 #define RXE_CHECK_QUEUE_LIMIT_H
 

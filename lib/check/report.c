@@ -67,6 +67,7 @@ void check_report_begin(void)
 	int fd;
 	NO_CANCEL;
 
+	check_in_child(check_report_begin);
 	if (atomic_load(&area_pid) == getpid())
 		return;
 	pthread_mutex_lock(&making);

@@ -60,7 +60,4 @@ void wrap_post_ops(struct verbs_context_65 *verbs);
 void wrap_qp_ops(struct verbs_context_65 *verbs);
 void wrap_srq_ops(struct verbs_context_65 *verbs);
 
-/* wrap_post.c: replaces the ibv_wr_* functions of a new queue pair. */
-struct check_qp;
-
 #endif

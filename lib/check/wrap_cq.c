@@ -7,6 +7,7 @@
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
 #include "lib/check/wrap.h"
+#include "lib/check/wrap_poll.h"
 
 INNER(ibv_create_cq);
 INNER(ibv_destroy_cq);
@@ -40,8 +41,10 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 {
 	struct ibv_cq_ex *cq = check_inner.base.create_cq_ex(context, attr);
 
-	if (cq)
-		made(ibv_cq_ex_to_cq(cq));
+	if (!cq)
+		return NULL;
+	made(ibv_cq_ex_to_cq(cq));
+	wrap_poll_ex(cq);
 	return cq;
 }
 
@@ -101,48 +104,9 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	inner_ibv_ack_cq_events(cq, nevents);
 }
 
-/* Requests in front of a send are complete with it: a queue completes in order. */
-static void completed(const struct ibv_context *context, const struct ibv_wc *wc)
-{
-	struct check_request *request = queue_completed(context, wc);
-	struct check_queue *queue;
-
-	if (!request)
-		return;
-	queue = request->queue;
-	while (!queue->is_recv && queue->first != request) {
-		hook_completed(queue->first);
-		queue_drop(queue->first);
-	}
-	hook_completed(request);
-	queue_drop(request);
-}
-
-static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
-{
-	struct check_object *object;
-	int n;
-
-	check_lock();
-	if (object_is_dead(cq, VB_KIND_CQ, "ibv_poll_cq")) {
-		check_unlock();
-		return -1;
-	}
-	check_unlock();
-	n = INNER_OPS->poll_cq(cq, num_entries, wc);
-	check_lock();
-	for (int i = 0; i < n; i++)
-		completed(cq->context, &wc[i]);
-	object = object_find(cq);
-	if (object && object->part && n >= 0)
-		hook_polled(object->part);
-	check_unlock();
-	return n;
-}
-
 void wrap_cq_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_cq_ex = create_cq_ex;
-	verbs->base.context.ops.poll_cq = poll_cq;
+	verbs->base.context.ops.poll_cq = wrap_poll_cq;
 	verbs->base.context.ops.req_notify_cq = req_notify_cq;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Memory regions. */
 #include "lib/check/inner.h"
+#include "lib/check/mem_region.h"
 #include "lib/check/region.h"
 #include "lib/check/wrap.h"
 
@@ -95,8 +96,14 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	struct check_object *object = wrap_ending(mr, VB_KIND_MR, "ibv_dereg_mr");
-	const int err = inner_ibv_dereg_mr(mr);
+	int err;
 
+	if (object) {
+		check_lock();
+		mem_region_ending(object);
+		check_unlock();
+	}
+	err = inner_ibv_dereg_mr(mr);
 	if (!err && object) {
 		check_lock();
 		region_ended(object);

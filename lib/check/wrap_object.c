@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Objects of which the checks know only whether they are alive: domains, address handles, memory
  * windows, channels, device memory. */
+#include "lib/check/event.h"
 #include "lib/check/inner.h"
 #include "lib/check/wrap.h"
 
@@ -11,6 +12,8 @@ INNER(ibv_create_ah_from_wc);
 INNER(ibv_destroy_ah);
 INNER(ibv_create_comp_channel);
 INNER(ibv_destroy_comp_channel);
+INNER(ibv_get_async_event);
+INNER(ibv_ack_async_event);
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
@@ -62,7 +65,35 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
 	struct check_object *object =
 		wrap_ending(channel, VB_KIND_CHANNEL, "ibv_destroy_comp_channel");
 
+	if (object) {
+		check_lock();
+		event_channel_ending(object);
+		check_unlock();
+	}
 	return wrap_ended(object, inner_ibv_destroy_comp_channel(channel));
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	int err;
+
+	wrap_used(context, VB_KIND_CONTEXT, "ibv_get_async_event");
+	err = inner_ibv_get_async_event(context, event);
+	if (err)
+		return err;
+	check_lock();
+	event_async(event, false);
+	check_unlock();
+	return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	check_lock();
+	if (event)
+		event_async(event, true);
+	check_unlock();
+	inner_ibv_ack_async_event(event);
 }
 
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,

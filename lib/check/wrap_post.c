@@ -8,6 +8,7 @@
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
 #include "lib/check/wrap.h"
+#include "lib/check/wrap_post.h"
 
 /* Atomics take eight bytes, whatever the entries of a list say. */
 static bool returns_data(enum ibv_wr_opcode opcode)
@@ -16,7 +17,7 @@ static bool returns_data(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static struct check_request *enter_send(struct check_qp *qp, const struct ibv_send_wr *wr)
+struct check_request *post_enter_send(struct check_qp *qp, const struct ibv_send_wr *wr)
 {
 	const bool has_bytes = wr->opcode != IBV_WR_LOCAL_INV && wr->opcode != IBV_WR_BIND_MW;
 	struct check_request *request =
@@ -45,8 +46,7 @@ static struct check_request *enter_recv(struct check_queue *queue, const struct 
 	return request;
 }
 
-/* The newest n requests of the queue were refused. */
-static void take_back(struct check_queue *queue, uint32_t n)
+void post_refuse(struct check_queue *queue, uint32_t n)
 {
 	for (; n > 0 && queue->first; n--)
 		hook_drop(queue->first->prev);
@@ -78,7 +78,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	int err;
 
 	check_lock();
-	if (object_is_dead(qp, VB_KIND_QP, "ibv_post_send")) {
+	if (object_is_refused(qp, VB_KIND_QP, "ibv_post_send")) {
 		check_unlock();
 		*bad_wr = wr;
 		return errno = EINVAL;
@@ -86,14 +86,14 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	object = object_find(qp);
 	part = object ? object->part : NULL;
 	for (const struct ibv_send_wr *at = wr; part && at && entered; at = at->next)
-		entered = enter_send(part, at);
+		entered = post_enter_send(part, at);
 	check_unlock();
 	err = INNER_OPS->post_send(qp, wr, bad_wr);
 	if (!part)
 		return err;
 	check_lock();
 	if (err && entered)
-		take_back(&part->send, count_sends(*bad_wr));
+		post_refuse(&part->send, count_sends(*bad_wr));
 	hook_posted(&part->send);
 	check_unlock();
 	return err;
@@ -113,7 +113,7 @@ static int post_recvs(struct check_queue *queue, void *to, struct ibv_recv_wr *w
 	if (!queue || !err || !entered)
 		return err;
 	check_lock();
-	take_back(queue, count_recvs(*bad_wr));
+	post_refuse(queue, count_recvs(*bad_wr));
 	check_unlock();
 	return err;
 }
@@ -124,7 +124,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 	struct check_qp *part;
 
 	check_lock();
-	if (object_is_dead(qp, VB_KIND_QP, "ibv_post_recv")) {
+	if (object_is_refused(qp, VB_KIND_QP, "ibv_post_recv")) {
 		check_unlock();
 		*bad_wr = wr;
 		return errno = EINVAL;
@@ -140,7 +140,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 	struct check_srq *part;
 
 	check_lock();
-	if (object_is_dead(srq, VB_KIND_SRQ, "ibv_post_srq_recv")) {
+	if (object_is_refused(srq, VB_KIND_SRQ, "ibv_post_srq_recv")) {
 		check_unlock();
 		*bad_wr = wr;
 		return errno = EINVAL;

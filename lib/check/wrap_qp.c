@@ -4,6 +4,7 @@
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
 #include "lib/check/wrap.h"
+#include "lib/check/wrap_build.h"
 
 INNER(ibv_create_qp);
 INNER(ibv_modify_qp);
@@ -38,8 +39,11 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 {
 	struct ibv_qp *qp = check_inner.base.create_qp_ex(context, attr);
 
-	if (qp)
-		made(qp, attr);
+	if (!qp)
+		return NULL;
+	made(qp, attr);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		wrap_build(qp);
 	return qp;
 }
 
@@ -51,15 +55,17 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 
 	wrap_used(qp, VB_KIND_QP, "ibv_modify_qp");
 	err = inner_ibv_modify_qp(qp, attr, attr_mask);
-	if (err || !(attr_mask & IBV_QP_STATE))
+	if (err)
 		return err;
 	check_lock();
 	object = object_find(qp);
 	part = object ? object->part : NULL;
 	if (part)
+		hook_modified(part, attr, attr_mask);
+	if (part && (attr_mask & IBV_QP_STATE))
 		part->state = attr->qp_state;
 	/* RESET drops requests and completions (IBTA 10.3.1.1). */
-	if (part && attr->qp_state == IBV_QPS_RESET) {
+	if (part && (attr_mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
 		hook_drop_all(&part->send);
 		hook_drop_all(&part->recv);
 	}
@@ -76,6 +82,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	if (part) {
 		check_lock();
 		hook_qp_ending(part);
+		event_async_ending(object, "ibv_destroy_qp");
 		check_unlock();
 	}
 	err = inner_ibv_destroy_qp(qp);

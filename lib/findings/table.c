@@ -88,6 +88,124 @@ const struct check_row check_table[CHECK_END] = {
 		"Poll the completion of the last request first, or move the queue pair to the error "
 		"state and poll what is flushed.",
 	},
+	[CHECK_MEM_SEND_OVERLAPS] = {
+		"RXE-MEM-003", "send-overlaps-receive",
+		"A send buffer overlaps the buffer of an outstanding receive, RDMA READ or "
+		"atomic: the device may write to it while it sends it.",
+		"ibv_post_recv(3), ibv_post_send(3): the buffers used by a WR can only be "
+		"safely reused after the WR has been fully executed; IBTA 10.7.3.1",
+		"Send from another buffer, or post the receive when the send has completed.",
+	},
+	[CHECK_MEM_DEREGISTERED] = {
+		"RXE-MEM-006", "deregistered-in-use",
+		"A memory region was deregistered while an outstanding request needs it.",
+		"ibv_dereg_mr(3); IBTA 10.6.7.2.7: outstanding requests that access a region "
+		"that was deregistered fail",
+		"Poll the completions of the requests, or destroy the queue pair, before you "
+		"deregister the region.",
+	},
+	[CHECK_QUEUE_UD_SHORT] = {
+		"RXE-QUEUE-005", "ud-receive-too-short",
+		"A receive of a UD queue pair is shorter than 40 bytes: it takes no message.",
+		"ibv_post_recv(3): for UD, the first 40 bytes of the buffer hold the Global "
+		"Routing Header",
+		"Make each UD receive 40 bytes longer than the longest message.",
+	},
+	[CHECK_EVENT_CHANNEL_IN_USE] = {
+		"RXE-EVENT-003", "channel-in-use",
+		"A completion channel was destroyed while completion queues use it.",
+		"ibv_create_comp_channel(3): ibv_destroy_comp_channel() fails if any CQs are "
+		"still associated with the channel",
+		"Destroy the completion queues first.",
+	},
+	[CHECK_EVENT_ASYNC_NOT_ACKED] = {
+		"RXE-EVENT-004", "async-events-not-acknowledged",
+		"An object is destroyed with unacknowledged asynchronous events: the call "
+		"waits forever.",
+		"ibv_get_async_event(3): all async events must be acknowledged, destroying an "
+		"object waits for its events",
+		"Call ibv_ack_async_event() for each event that ibv_get_async_event() "
+		"returned.",
+	},
+	[CHECK_LIFE_FORKED] = {
+		"RXE-LIFE-006", "used-after-fork",
+		"The child of a fork() used an object of its parent.",
+		"ibv_fork_init(3): objects belong to the process that made them",
+		"Open the device again in the child, or call fork() before the first verb.",
+	},
+	[CHECK_LIFE_LEAKS_ALL] = {
+		"RXE-LIFE-007", "leaks-all",
+		"The program ended with objects that it had not destroyed, also those that it "
+		"can still reach.",
+		"ibv_open_device(3), and the manual page of each object: what a program makes "
+		"it destroys",
+		"Destroy the objects and close the device before the program ends.",
+		true,
+	},
+	[CHECK_COMP_ON_ERROR] = {
+		"RXE-COMP-001", "field-read-on-error",
+		"A field was read of a completion whose status is an error.",
+		"ibv_poll_cq(3): not all wc attributes are always valid; if the completion "
+		"status is other than IBV_WC_SUCCESS, only wr_id, status, qp_num and "
+		"vendor_err are valid",
+		"Check the status first; remember by wr_id what the request was.",
+	},
+	[CHECK_COMP_IMM] = {
+		"RXE-COMP-002", "immediate-read-without-flag",
+		"Immediate data was read of a completion that has none.",
+		"ibv_poll_cq(3): imm_data is valid when IBV_WC_WITH_IMM is set in wc_flags",
+		"Check IBV_WC_WITH_IMM (or IBV_WC_WITH_INV) in the flags first.",
+	},
+	[CHECK_COMP_LENGTH] = {
+		"RXE-COMP-003", "length-read-of-send",
+		"The length was read of the completion of a send or RDMA WRITE.",
+		"ibv_poll_cq(3); IBTA 11.4.2.1: the number of bytes transferred is returned "
+		"for receives, RDMA READs and atomics",
+		"Remember by wr_id how long the request was.",
+	},
+	[CHECK_COMP_SRC_QP] = {
+		"RXE-COMP-004", "source-read-of-connection",
+		"The source QP was read of a completion of a connected queue pair.",
+		"ibv_poll_cq(3); IBTA 11.4.2.1: the remote QP number is returned for datagram "
+		"services",
+		"Use the qp_num of the completion, and the peer that it is connected to.",
+	},
+	[CHECK_COMP_POISON] = {
+		"RXE-COMP-005", "invalid-length-used",
+		"A request has the length of a completion field that was not valid.",
+		"ibv_poll_cq(3): byte_len is valid in successful completions of receives, "
+		"RDMA READs and atomics",
+		"Check status and opcode before you use byte_len.",
+	},
+	[CHECK_PEER_MTU] = {
+		"RXE-PEER-001", "path-mtu-differs",
+		"The two queue pairs of a connection have different path MTUs.",
+		"ibv_modify_qp(3), IBTA 11.2.5.2: both ends of a connection use one path MTU",
+		"Exchange the MTU, and set the smaller one at both ends.",
+	},
+	[CHECK_PEER_PSN] = {
+		"RXE-PEER-002", "psn-differs",
+		"The sq_psn of a queue pair is not the rq_psn of its peer: the first packet "
+		"is taken for a duplicate or a loss.",
+		"ibv_modify_qp(3), IBTA 11.2.5.2: the initial PSN of the send queue is that "
+		"which the remote receive queue expects",
+		"Exchange the PSNs; set rq_psn to what the peer has as sq_psn.",
+	},
+	[CHECK_PEER_READS] = {
+		"RXE-PEER-003", "too-many-reads",
+		"A queue pair may have more RDMA READs and atomics outstanding than its peer "
+		"can answer.",
+		"ibv_modify_qp(3): max_rd_atomic must be at most the max_dest_rd_atomic of "
+		"the remote QP; IBTA 9.4.4",
+		"Set max_rd_atomic to the smaller of the two.",
+	},
+	[CHECK_PEER_TIMEOUT] = {
+		"RXE-PEER-004", "waits-forever",
+		"A queue pair has timeout 0: a request whose packet is lost, or whose peer "
+		"has exited, waits forever.",
+		"ibv_modify_qp(3): timeout 0 means to wait an infinite time; IBTA 9.9.2.1.1",
+		"Set a timeout, for example 14 (67 ms).",
+	},
 };
 
 static bool is_of(const struct check_row *row, const char *word, size_t len)
@@ -95,9 +213,12 @@ static bool is_of(const struct check_row *row, const char *word, size_t len)
 	const char *group = row->id + strlen("RXE-");
 	const size_t group_len = strcspn(group, "-");
 
-	return (strlen(row->id) == len && strncasecmp(row->id, word, len) == 0) ||
-	       (strlen(row->name) == len && strncasecmp(row->name, word, len) == 0) ||
-	       (group_len == len && strncasecmp(group, word, len) == 0) ||
+	if ((strlen(row->id) == len && strncasecmp(row->id, word, len) == 0) ||
+	    (strlen(row->name) == len && strncasecmp(row->name, word, len) == 0))
+		return true;
+	if (row->is_extra)
+		return false;
+	return (group_len == len && strncasecmp(group, word, len) == 0) ||
 	       (len == 3 && strncasecmp("all", word, len) == 0) || (len == 1 && *word == '1');
 }
 
@@ -128,7 +249,7 @@ const char *check_select(const char *list, bool on[static CHECK_END])
 	const bool all = *list == '\0' || *list == '-';
 
 	for (size_t i = 0; i < CHECK_END; i++)
-		on[i] = all;
+		on[i] = all && !check_table[i].is_extra;
 	while (*list) {
 		const size_t len = strcspn(list, ",");
 		const bool out = *list == '-';

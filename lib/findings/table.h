@@ -9,15 +9,31 @@
 enum check {
 	CHECK_MEM_SEND_CHANGED,
 	CHECK_MEM_OVERLAP,
+	CHECK_MEM_SEND_OVERLAPS,
+	CHECK_MEM_DEREGISTERED,
 	CHECK_QUEUE_CQ_OVERFLOW,
 	CHECK_QUEUE_UNSIGNALLED,
+	CHECK_QUEUE_UD_SHORT,
 	CHECK_EVENT_LOST_WAKE_UP,
 	CHECK_EVENT_NOT_ACKED,
+	CHECK_EVENT_CHANNEL_IN_USE,
+	CHECK_EVENT_ASYNC_NOT_ACKED,
 	CHECK_LIFE_LEAK_CLOSE,
 	CHECK_LIFE_LEAK_EXIT,
 	CHECK_LIFE_USE_AFTER,
 	CHECK_LIFE_TWICE,
 	CHECK_LIFE_OUTSTANDING,
+	CHECK_LIFE_FORKED,
+	CHECK_LIFE_LEAKS_ALL,
+	CHECK_COMP_ON_ERROR,
+	CHECK_COMP_IMM,
+	CHECK_COMP_LENGTH,
+	CHECK_COMP_SRC_QP,
+	CHECK_COMP_POISON,
+	CHECK_PEER_MTU,
+	CHECK_PEER_PSN,
+	CHECK_PEER_READS,
+	CHECK_PEER_TIMEOUT,
 	CHECK_END
 };
 
@@ -27,6 +43,7 @@ struct check_row {
 	const char *sentence; /* what is wrong, for any program */
 	const char *spec;     /* where it is written */
 	const char *remedy;   /* what to do */
+	bool is_extra;	      /* selected by its id or name only */
 };
 /* By enum check. */
 extern const struct check_row check_table[CHECK_END];

@@ -14,10 +14,27 @@ from program import Failure
 MISTAKES = {
     "mem_send_changed": ("RXE-MEM-001", "posts", "side_wait", "side_open"),
     "mem_receives_overlap": ("RXE-MEM-002", "posts_second", "posts_first"),
+    "mem_send_overlaps": ("RXE-MEM-003", "sends", "receives"),
+    "mem_deregistered": ("RXE-MEM-006", "deregisters", "receives", "side_open"),
+    "queue_ud_short": ("RXE-QUEUE-005", "receives", "side_open"),
     "queue_cq_overflow": ("RXE-QUEUE-001", "posts", "side_open"),
     "queue_unsignalled": ("RXE-QUEUE-002", "posts", "side_open"),
     "event_lost_wake_up": ("RXE-EVENT-001", "waits", "arms", "side_open"),
     "event_not_acked": ("RXE-EVENT-002", "destroys", "side_open"),
+    "event_channel_in_use": ("RXE-EVENT-003", "destroys", "side_open", "side_open"),
+    "event_async_not_acked": ("RXE-EVENT-004", "destroys", "side_open"),
+    "life_leak_exit": ("RXE-LIFE-002", "registers"),
+    "life_forked": ("RXE-LIFE-006", "polls", "side_open"),
+    "life_leaks_all": ("RXE-LIFE-007", "opens"),
+    "comp_on_error": ("RXE-COMP-001", "reads", "side_open"),
+    "comp_imm": ("RXE-COMP-002", "reads", "side_open"),
+    "comp_length": ("RXE-COMP-003", "reads", "side_open"),
+    "comp_src_qp": ("RXE-COMP-004", "reads", "side_open"),
+    "comp_poison": ("RXE-COMP-005", "posts"),
+    "peer_mtu": ("RXE-PEER-001", "connects", "side_open", "side_open"),
+    "peer_psn": ("RXE-PEER-002", "connects", "side_open", "side_open"),
+    "peer_reads": ("RXE-PEER-003", "connects", "side_open", "side_open"),
+    "peer_timeout": ("RXE-PEER-004", "connects", "side_open"),
     "life_leak_close": ("RXE-LIFE-001", "side_open", "closes"),
     "life_used_after": ("RXE-LIFE-003", "posts", "destroys", "side_open"),
     "life_twice": ("RXE-LIFE-004", "second", "first", "side_open"),
@@ -59,7 +76,8 @@ def need_finding(found, check, names):
 def mistake(build, name):
     check, *names = MISTAKES[name]
     with Instance(build, "check") as instance:
-        status, text, found = checked(instance, [program_of(build), name])
+        extra = ["--check=leaks-all"] if name == "life_leaks_all" else []
+        status, text, found = checked(instance, [program_of(build), name], *extra)
         if any(frame.get("function") for f in found for stack in f["stacks"] for frame in stack["frames"]):
             need_finding(found, check, names)
         elif check not in [f["id"] for f in found]:
@@ -68,7 +86,7 @@ def mistake(build, name):
             raise Failure(f"{name}: other findings: {text}")
         if status != FOUND or check not in text or name.split("_", maxsplit=1)[0].upper() not in check:
             raise Failure(f"{name}: status {status}, output {text}")
-        status, text, found = checked(instance, [program_of(build), name, "right"])
+        status, text, found = checked(instance, [program_of(build), name, "right"], *extra)
         if status != 0 or found:
             raise Failure(f"the correction of {name}: status {status}, {text}")
 

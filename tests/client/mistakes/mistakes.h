@@ -9,14 +9,31 @@
 #define MISTAKES(X)                                                                                \
 	X(mem_send_changed)                                                                        \
 	X(mem_receives_overlap)                                                                    \
+	X(mem_send_overlaps)                                                                       \
+	X(mem_deregistered)                                                                        \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \
+	X(queue_ud_short)                                                                          \
 	X(event_lost_wake_up)                                                                      \
 	X(event_not_acked)                                                                         \
+	X(event_channel_in_use)                                                                    \
+	X(event_async_not_acked)                                                                   \
 	X(life_leak_close)                                                                         \
+	X(life_leak_exit)                                                                          \
 	X(life_used_after)                                                                         \
 	X(life_twice)                                                                              \
-	X(life_outstanding)
+	X(life_outstanding)                                                                        \
+	X(life_forked)                                                                             \
+	X(life_leaks_all)                                                                          \
+	X(comp_on_error)                                                                           \
+	X(comp_imm)                                                                                \
+	X(comp_length)                                                                             \
+	X(comp_src_qp)                                                                             \
+	X(comp_poison)                                                                             \
+	X(peer_mtu)                                                                                \
+	X(peer_psn)                                                                                \
+	X(peer_reads)                                                                              \
+	X(peer_timeout)
 
 #define X(name) void name(bool right);
 MISTAKES(X)

@@ -52,6 +52,18 @@ static struct ibv_qp *make_qp(struct side *side)
 	return ibv_create_qp_ex(side->context, &attr);
 }
 
+static struct ibv_cq *make_cq(struct side *side)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = (uint32_t)side->cfg.cqe,
+					    .channel = side->channel,
+					    .wc_flags = side->cfg.wc_flags };
+
+	if (!side->cfg.wc_flags)
+		return ibv_create_cq(side->context, side->cfg.cqe, side, side->channel, 0);
+	side->cq_ex = ibv_create_cq_ex(side->context, &attr);
+	return side->cq_ex ? ibv_cq_ex_to_cq(side->cq_ex) : NULL;
+}
+
 static bool is_ud(const struct side *side)
 {
 	return side->cfg.type == IBV_QPT_UD;
@@ -86,7 +98,7 @@ void side_open(struct side *side, struct ibv_context *context, const struct side
 	must(side->pd != NULL, "allocate a PD");
 	if (side->cfg.channel)
 		side->channel = ibv_create_comp_channel(side->context);
-	side->cq = ibv_create_cq(side->context, side->cfg.cqe, side, side->channel, 0);
+	side->cq = make_cq(side);
 	must(side->cq != NULL, "create a CQ");
 	side->memory = aligned_alloc(4096, PAIR_MEMORY);
 	must(side->memory != NULL, "allocate memory");
@@ -132,7 +144,7 @@ static struct ibv_ah_attr way_to(const struct side *other)
 static int to_rtr(struct side *side)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
-				    .path_mtu = IBV_MTU_1024,
+				    .path_mtu = side->cfg.mtu ? side->cfg.mtu : IBV_MTU_1024,
 				    .dest_qp_num = side->other->qp->qp_num,
 				    .max_dest_rd_atomic = 4,
 				    .min_rnr_timer = 12,
@@ -153,7 +165,8 @@ static int to_rts(struct side *side)
 				    .timeout = given ? side->cfg.timeout : 14,
 				    .retry_cnt = given ? side->cfg.retry_cnt : 7,
 				    .rnr_retry = given ? side->cfg.rnr_retry : 6,
-				    .max_rd_atomic = 4 };
+				    .sq_psn = side->cfg.sq_psn,
+				    .max_rd_atomic = side->cfg.reads ? side->cfg.reads : 4 };
 
 	return ibv_modify_qp(side->qp, &attr,
 			     is_ud(side) ? IBV_QP_STATE | IBV_QP_SQ_PSN
@@ -259,6 +272,16 @@ struct ibv_wc side_wait(struct side *side)
 		;
 	must(n == 1, "poll a CQ");
 	return wc;
+}
+
+void side_start_poll(struct side *side)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+	int err;
+
+	while ((err = ibv_start_poll(side->cq_ex, &attr)) == ENOENT)
+		;
+	must(err == 0, "poll a CQ");
 }
 
 void side_modify(struct side *side, enum ibv_qp_state state)

@@ -20,8 +20,13 @@ struct side_cfg {
 	int cqe;	       /* 0: 64 */
 	bool channel, srq;
 	uint64_t send_ops;
+	uint64_t wc_flags; /* not 0: the CQ is made by ibv_create_cq_ex() */
 	uint32_t inline_data;
-	uint8_t timeout, retry_cnt, rnr_retry; /* 0, 0, 0: 14, 7, 7 */
+	uint8_t timeout, retry_cnt, rnr_retry; /* 0, 0, 0: 14, 7, 6 */
+	/* Not those of the other side, if not 0. */
+	enum ibv_mtu mtu;
+	uint32_t sq_psn;
+	uint8_t reads;
 };
 
 struct side {
@@ -30,6 +35,7 @@ struct side {
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq; /* of both queues */
+	struct ibv_cq_ex *cq_ex;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	uint8_t *memory;
@@ -59,6 +65,8 @@ void side_send(struct side *side, uint64_t wr_id, size_t at, uint32_t len);
 void side_recv(struct side *side, uint64_t wr_id, size_t at, uint32_t len);
 /* The next completion. */
 struct ibv_wc side_wait(struct side *side);
+/* The next completion of a side with wc_flags is current; ibv_end_poll() ends the poll. */
+void side_start_poll(struct side *side);
 void side_modify(struct side *side, enum ibv_qp_state state);
 
 #endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* RXE-PEER-001 to 004: the two queue pairs of a connection disagree; and timers that never end. */
+#ifndef RXE_CHECK_PEER_H
+#define RXE_CHECK_PEER_H
+
+struct check_qp;
+struct ibv_qp_attr;
+
+/* The attributes of ibv_modify_qp() were accepted. */
+void peer_modified(struct check_qp *qp, const struct ibv_qp_attr *attr, int attr_mask);
+
+#endif

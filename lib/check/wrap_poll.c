@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/* Completions that a program polls: they end requests, and some of their fields are not valid. */
+#include "lib/check/wrap_poll.h"
+
+#include "emu/container_of.h"
+#include "lib/check/comp.h"
+#include "lib/check/hooks.h"
+#include "lib/check/inner.h"
+#include "lib/check/queue.h"
+#include "lib/check/wrap.h"
+#include "lib/verbs/cq.h"
+
+/* Functions of an ibv_cq_ex as the library made them: the same for every queue. */
+static struct ibv_cq_ex inner_cq;
+
+/* Requests in front of a send are complete with it: a queue completes in order. */
+static void completed(const struct ibv_context *context, const struct ibv_wc *wc)
+{
+	struct check_request *request = queue_completed(context, wc);
+	struct check_queue *queue;
+
+	if (!request)
+		return;
+	queue = request->queue;
+	while (!queue->is_recv && queue->first != request) {
+		hook_completed(queue->first);
+		queue_drop(queue->first);
+	}
+	hook_completed(request);
+	queue_drop(request);
+}
+
+static void polled(struct ibv_cq *cq)
+{
+	struct check_cq *part = queue_cq(cq);
+
+	if (part)
+		hook_polled(part);
+}
+
+int wrap_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	bool dead;
+	int n;
+
+	check_lock();
+	dead = object_is_refused(cq, VB_KIND_CQ, "ibv_poll_cq");
+	check_unlock();
+	if (dead)
+		return -1;
+	n = INNER_OPS->poll_cq(cq, num_entries, wc);
+	check_lock();
+	for (int i = 0; i < n; i++) {
+		completed(cq->context, &wc[i]);
+		comp_poison(cq->context, &wc[i]);
+	}
+	if (n >= 0)
+		polled(cq);
+	check_unlock();
+	return n;
+}
+
+static const struct rxe_cqe *current_of(struct ibv_cq_ex *ex)
+{
+	return &container_of(ex, struct vb_cq, ex)->current;
+}
+
+static void found(struct ibv_cq_ex *ex)
+{
+	const struct rxe_cqe *cqe = current_of(ex);
+	const struct ibv_wc wc = { .wr_id = cqe->wr_id,
+				   .status = (enum ibv_wc_status)cqe->status,
+				   .opcode = (enum ibv_wc_opcode)cqe->opcode,
+				   .qp_num = cqe->qpn };
+
+	completed(ex->context, &wc);
+}
+
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	bool dead;
+	int err;
+
+	check_lock();
+	dead = object_is_refused(ex, VB_KIND_CQ, "ibv_start_poll");
+	check_unlock();
+	if (dead)
+		return -1;
+	err = inner_cq.start_poll(ex, attr);
+	check_lock();
+	if (!err)
+		found(ex);
+	polled(ibv_cq_ex_to_cq(ex));
+	check_unlock();
+	return err;
+}
+
+static int next_poll(struct ibv_cq_ex *ex)
+{
+	const int err = inner_cq.next_poll(ex);
+
+	check_lock();
+	if (!err)
+		found(ex);
+	check_unlock();
+	return err;
+}
+
+/* A field is read that is valid only for some completions. */
+#define READER(type, name, field)                                                                  \
+	static type name(struct ibv_cq_ex *ex)                                                     \
+	{                                                                                          \
+		check_lock();                                                                      \
+		comp_read(ex, current_of(ex), field, "ibv_wc_" #name);                             \
+		check_unlock();                                                                    \
+		return inner_cq.name(ex);                                                          \
+	}
+
+READER(enum ibv_wc_opcode, read_opcode, COMP_OPCODE)
+READER(uint32_t, read_byte_len, COMP_BYTE_LEN)
+READER(__be32, read_imm_data, COMP_IMM_DATA)
+READER(uint32_t, read_src_qp, COMP_SRC_QP)
+READER(unsigned int, read_wc_flags, COMP_FLAGS)
+
+void wrap_poll_ex(struct ibv_cq_ex *cq)
+{
+	check_lock();
+	inner_cq = *cq;
+	cq->start_poll = start_poll;
+	cq->next_poll = next_poll;
+	cq->read_opcode = read_opcode;
+	cq->read_byte_len = read_byte_len;
+	cq->read_imm_data = read_imm_data;
+	cq->read_src_qp = read_src_qp;
+	cq->read_wc_flags = read_wc_flags;
+	check_unlock();
+}
