@@ -19,8 +19,18 @@ struct rxe_srq;
 
 /* A deferred access is tried again after this time. */
 #define RXE_DEFER_NS 1000000u
+/* A timer that stands still for a stopped peer asks for the peer again after this time. */
+#define RXE_STOPPED_NS 100000000u
 /* The longest time that other processes delay a bind. */
 #define RXE_GRACE_NS 100000000u
+
+/* What the host knows of the process that a queue pair's peer belongs to. */
+enum rxe_peer_life {
+	RXE_PEER_UNKNOWN, /* on another host or device, or it has no process */
+	RXE_PEER_RUNS,
+	RXE_PEER_STOPPED, /* by a signal, a tracer or a freezer */
+	RXE_PEER_EXITED,
+};
 
 enum rxe_atomic_op {
 	RXE_CMP_SWAP,
@@ -98,6 +108,11 @@ struct rxe_host_ops {
 	 * stamp. grace_over: no other process still moves bytes by what was cleared before. */
 	uint64_t (*grace_begin)(void *host);
 	bool (*grace_over)(void *host, uint64_t stamp);
+	/* May be NULL: all are unknown. The process that has that slot at dst. Called when an ACK
+	 * timer has expired. *process names the process that was found stopped, 0: none was; only
+	 * then the answer may be RXE_PEER_EXITED. */
+	enum rxe_peer_life (*peer_life)(void *host, const struct gid *dst, uint32_t slot,
+					uint32_t *process);
 	/* All or none may be NULL. XRC SRQs that another process on the device owns. srq_find: the
 	 * protection domain of SRQ srqn in XRC domain xrcd; false: none. srq_take: its oldest
 	 * receive, with what srq_done needs; false: none now. srq_done: completes that receive;

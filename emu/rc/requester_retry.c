@@ -113,6 +113,8 @@ void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 	retry->copies = outstanding ? 1 : 0;
 	retry->old_copies = 0;
 	retry->one_by_one = false;
+	retry->stopped_process = 0;
+	retry->excused = false;
 	stop_timer(retry);
 	if (outstanding)
 		start_timer(retry, attr, now_ns);
@@ -126,7 +128,35 @@ static enum rc_retry_action spend(struct rc_retry *retry, const struct rxe_qp_at
 		return RC_RETRY_GIVE_UP;
 	assert(retry->retries < 7);
 	retry->retries++;
+	retry->excused = false;
 	return RC_RETRY_REWIND;
+}
+
+void rc_retry_stand_still(struct rc_retry *retry, uint64_t now_ns)
+{
+	retry->deadline_ns = now_ns + RXE_STOPPED_NS;
+	retry->probe_ns = RXE_NEVER;
+}
+
+bool rc_retry_excuse(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+{
+	const bool was_stopped = retry->stopped_process != 0;
+
+	assert(rc_retry_is_expired(retry, now_ns));
+	retry->stopped_process = 0;
+	if (!was_stopped &&
+	    (retry->excused || now_ns - retry->deadline_ns < rc_timeout_ns(attr->timeout)))
+		return false;
+	retry->excused = true;
+	start_timer(retry, attr, now_ns);
+	return true;
+}
+
+void rc_retry_peer_exited(struct rc_retry *retry, const struct rxe_qp_attr *attr)
+{
+	retry->stopped_process = 0;
+	if (retry->retries + 1 < attr->retry_cnt)
+		retry->retries = (uint8_t)(attr->retry_cnt - 1);
 }
 
 /* Each wait ends by itself, whether or not the QP wants to send: a time that has passed must not

@@ -53,6 +53,11 @@ struct rc_retry {
 	uint32_t copies;
 	/* Those of them that were sent before the last RNR NAK that spent a retry. */
 	uint32_t old_copies;
+	/* The peer's process that was found stopped (rxe_host_ops.peer_life); 0: none. */
+	uint32_t stopped_process;
+	/* The ACK timer was started again for a process that had been stopped, and no retry was
+	 * spent since. */
+	bool excused;
 };
 
 /* 4.096 us * 2^code; RXE_NEVER for code 0: no timeout (IBTA 9.7.6.1.3). */
@@ -79,6 +84,16 @@ void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 /* The deadline has passed: decides whether the ACK timer expired or a probe is due. */
 enum rc_retry_action rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 					uint64_t now_ns);
+/* The peer's process is stopped: no retry is spent, nothing is sent, and the ACK timer expires
+ * again after RXE_STOPPED_NS. */
+void rc_retry_stand_still(struct rc_retry *retry, uint64_t now_ns);
+/* The ACK timer has expired while the peer's process runs. True: the timer starts again, because
+ * the peer has had no full period of it to answer: it was found stopped before, or this process was
+ * stopped (the timer expired a whole period ago). Once for each retry. */
+bool rc_retry_excuse(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
+/* The peer's process exited while the timer stood still: at most one retry is left, for what
+ * TIME_WAIT still answers. */
+void rc_retry_peer_exited(struct rc_retry *retry, const struct rxe_qp_attr *attr);
 enum rc_retry_action rc_retry_sequence_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr);
 /* A response with this PSN came while an earlier READ or atomic has none. is_ack: a plain ACK,
  * which acknowledges all before it and may be repeated for each duplicate. */
@@ -99,6 +114,11 @@ void rc_retry_send_deferred(struct rc_retry *retry, const struct rxe_qp_attr *at
 void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t now_ns);
 /* Whether neither RNR back-off nor a deferred access holds sending back. */
 bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns);
+/* Whether the ACK timer has expired. */
+static inline bool rc_retry_is_expired(const struct rc_retry *retry, uint64_t now_ns)
+{
+	return now_ns >= retry->deadline_ns;
+}
 /* Whether only one packet may be in flight: the peer may still not be ready for it. */
 static inline bool rc_retry_is_one_by_one(const struct rc_retry *retry)
 {

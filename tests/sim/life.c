@@ -66,6 +66,38 @@ static void choose_unkindness(struct oracle *o, struct node *node)
 	o->lossy = true;
 }
 
+/* In every fourth life the nodes share a machine, and processes are stopped in it. */
+static bool has_stops(const struct oracle *o)
+{
+	return o->seed % 4 == 1;
+}
+
+static void choose_stops(struct oracle *o)
+{
+	if (!has_stops(o))
+		return;
+	o->stop_random = (uint32_t)(o->seed * 2654435761u) | 1;
+	world_share_machine(o->w);
+}
+
+/* For up to a second, thousands of times the timeout; one in eight for up to an hour. No retry may
+ * run out: oracle.lossy stays. */
+static void stop_sometimes(struct oracle *o, struct node *node)
+{
+	uint64_t ns;
+
+	if (!o->stop_random)
+		return;
+	o->stop_random = o->stop_random * 1664525u + 1013904223u;
+	if (o->stop_random >> 28)
+		return;
+	ns = 1 + (uint64_t)(o->stop_random >> 8 & 0xffff) * 15000;
+	if ((o->stop_random >> 24 & 7) == 0)
+		ns *= 3600;
+	o->stops += node->asleep_until_ns == 0;
+	world_stop(o->w, node, o->w->now_ns + ns);
+}
+
 static enum rxe_qp_type choose_type(struct world *w)
 {
 	static const enum rxe_qp_type others[] = { RXE_QPT_UC, RXE_QPT_UD };
@@ -106,6 +138,9 @@ void life_begin(struct oracle *o)
 	choose_network(o);
 	for (i = 0; i < 2 * pairs; i += 2) {
 		opts[i] = choose_opts(w, with_xrc);
+		/* Others may back off for as long as a process is stopped. */
+		if (has_stops(o))
+			opts[i].rnr_timer = (uint8_t)(opts[i].rnr_timer + 16);
 		/* Sometimes a QP talks to its own host. */
 		from[i] = dice(w, nodes);
 		from[i + 1] = dice(w, 8) ? (from[i] + 1 + dice(w, nodes - 1)) % nodes : from[i];
@@ -124,6 +159,7 @@ void life_begin(struct oracle *o)
 		w->node[i]->engine.cfg.probe_ns =
 			dice(w, 2) ? 20000 + dice(w, dice(w, 2) ? 200000 : 4000000) : 0;
 	}
+	choose_stops(o);
 	if (with_xrc)
 		oracle_xrc_begin(o, w->node[host]);
 	for (i = 0; i < 2 * pairs; i += 2) {
@@ -331,6 +367,12 @@ static void drain_or_resume(struct oracle *o, struct party *party)
 	}
 }
 
+/* A peer that is not armed refuses the path. One that was stopped may not be armed for long. */
+static bool may_migrate(const struct oracle *o, const struct party *party)
+{
+	return !has_stops(o) || party->peer->end->qp.attr.path_mig_state == RXE_MIG_ARMED;
+}
+
 /* A program migrates, or names the other path as alternate again. Or one path loses everything. */
 static void change_path(struct oracle *o, struct party *party)
 {
@@ -347,7 +389,7 @@ static void change_path(struct oracle *o, struct party *party)
 		return;
 	if (dice(w, 2))
 		node_rearm(end, party->opts.timeout);
-	else if (end->qp.attr.path_mig_state == RXE_MIG_ARMED)
+	else if (end->qp.attr.path_mig_state == RXE_MIG_ARMED && may_migrate(o, party))
 		(void)rxe_qp_modify(&end->node->engine, &end->qp, &migrated, RXE_QP_PATH_MIG_STATE,
 				    w->now_ns);
 }
@@ -382,6 +424,7 @@ static void live(struct oracle *o)
 			post_something(o, party, 0);
 		for (n = dice(w, 6); n > 0; n--)
 			oracle_recv(o, party->peer, ORACLE_SLOT_BYTES);
+		stop_sometimes(o, party->end->node);
 		if (accidents > 0 && dice(w, 12) == 0)
 			happen(o, party);
 		if (accidents > 1 && dice(w, 20) == 0)
@@ -395,7 +438,7 @@ static void live(struct oracle *o)
 static void heal(struct oracle *o)
 {
 	struct world *w = o->w;
-	uint64_t until_ns = w->now_ns + HEALED_UNTIL;
+	uint64_t until_ns;
 	uint32_t i;
 
 	w->link.dice = (struct link_dice){ 0 };
@@ -410,6 +453,11 @@ static void heal(struct oracle *o)
 			world_modify(w, party->end, RXE_QPS_RTS);
 	}
 	world_flush(w);
+	until_ns = w->now_ns;
+	for (i = 0; i < w->num_nodes; i++)
+		if (w->node[i]->asleep_until_ns > until_ns)
+			until_ns = w->node[i]->asleep_until_ns;
+	until_ns += HEALED_UNTIL;
 	do {
 		for (i = 0; i < o->num_parties; i++)
 			oracle_recv_missing(o, &o->party[i]);

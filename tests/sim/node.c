@@ -166,6 +166,23 @@ static uint32_t completing(void *host, const struct rxe_qp *qp, bool is_recv)
 	return --injection->nth == 0 ? injection->status : RXE_WC_SUCCESS;
 }
 
+static enum rxe_peer_life peer_life(void *host, const struct gid *dst, uint32_t slot,
+				    uint32_t *process)
+{
+	const struct node *node = host, *peer;
+
+	peer = node->find_local ? node->find_local(node->find_context, dst) : NULL;
+	if (!peer)
+		return RXE_PEER_UNKNOWN;
+	assert(peer->engine.cfg.slot == slot);
+	if (*process && *process != peer->process)
+		return RXE_PEER_EXITED;
+	if (!peer->is_stopped)
+		return RXE_PEER_RUNS;
+	*process = peer->process;
+	return RXE_PEER_STOPPED;
+}
+
 void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status)
 {
 	end->node->injection = (struct node_injection){ &end->qp, is_recv, nth, status };
@@ -184,6 +201,7 @@ static const struct rxe_host_ops ops = {
 	.grace_begin = grace_begin,
 	.grace_over = grace_over,
 	.completing = completing,
+	.peer_life = peer_life,
 	.srq_find = node_xsrq_find,
 	.srq_take = node_xsrq_take,
 	.srq_done = node_xsrq_done,
@@ -317,6 +335,7 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 	uint32_t i;
 
 	node->index = index;
+	node->process = 1;
 	node->base = 0x100000000ull * (index + 1);
 	node->unmapped_at = UINT64_MAX;
 	node->unmapped_end = 0;
@@ -621,6 +640,7 @@ void node_restart(struct node *node)
 	struct rxe_engine_cfg cfg = node->engine.cfg;
 
 	assert(node->num_ends == 0 && !node->asleep_until_ns);
+	node->process++;
 	cfg.qpn_last = node->engine.qpn_next - 1;
 	leave_cq(node, &node->cq);
 	leave_cq(node, &node->xcq);

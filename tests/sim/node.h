@@ -42,6 +42,7 @@ struct end {
 	void *sq_mem, *rq_mem;
 	uint32_t seen_cur; /* requester's position and state at the last check */
 	enum rxe_qp_state seen_state;
+	uint32_t seen_stopped; /* ... and the process that it waited for */
 	struct end *next_retired;
 };
 
@@ -117,6 +118,12 @@ struct node {
 	uint32_t max_segs; /* of a train */
 	/* The engine does not run until this time (its program is busy); 0: awake. */
 	uint64_t asleep_until_ns;
+	bool is_stopped; /* asleep: its peers on the machine learn of it */
+	/* Finds the node of an address, if its process runs on this machine; NULL: all are on hosts
+	 * of their own. */
+	const struct node *(*find_local)(const void *context, const struct gid *gid);
+	const void *find_context;
+	uint32_t process; /* counts those that the node had, from 1 */
 	/* The link takes nothing until this time (a ring is full); 0: it does. The train that was
 	 * built meanwhile waits. */
 	uint64_t full_until_ns;

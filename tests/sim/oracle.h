@@ -165,6 +165,8 @@ struct oracle {
 		uint8_t party, slot;
 	} recv_place[ORACLE_RECVS]; /* of receives, by number */
 	uint64_t given_up;	    /* requests that ran out of retries */
+	uint32_t stop_random;	    /* chooses stops of processes; 0: none */
+	uint64_t stops;
 	struct oracle_time_wait time_wait[ORACLE_MAX_TIME_WAIT]; /* the newest, by number */
 	uint32_t num_time_wait;
 };

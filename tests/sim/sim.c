@@ -16,6 +16,8 @@
 static struct world world;
 static struct oracle oracle;
 
+static uint64_t stops;
+
 static uint64_t run_seed(uint64_t seed, bool shows_trace, void (*retell)(void))
 {
 	world_init(&world, seed);
@@ -27,6 +29,7 @@ static uint64_t run_seed(uint64_t seed, bool shows_trace, void (*retell)(void))
 		       (unsigned long long)seed);
 	life_begin(&oracle);
 	life_run(&oracle);
+	stops += oracle.stops;
 	return oracle.given_up;
 }
 
@@ -93,8 +96,8 @@ int main(int argc, char **argv)
 			(void)fputs(world.trace.text, stdout);
 		world_fini(&world);
 	}
-	(void)printf("%llu schedules from seed %llu, %llu requests out of retries\n",
+	(void)printf("%llu schedules from seed %llu, %llu requests out of retries, %llu stops\n",
 		     (unsigned long long)count, (unsigned long long)seed,
-		     (unsigned long long)given_up);
+		     (unsigned long long)given_up, (unsigned long long)stops);
 	return EXIT_SUCCESS;
 }

@@ -207,6 +207,15 @@ static void note_rewind(struct world *w, struct end *end, bool by_timer)
 		trace_line(&w->trace, w->now_ns, end->letter, "  rewind to %u", req->cur_psn);
 }
 
+static void note_stopped(struct world *w, struct end *end)
+{
+	const uint32_t process = end->qp.rc.retry.stopped_process;
+
+	if (process && process != end->seen_stopped)
+		trace_line(&w->trace, w->now_ns, end->letter, "  peer is stopped");
+	end->seen_stopped = process;
+}
+
 /* Traces what the last call changed in the QPs of a node. */
 static void note(struct world *w, struct node *node, bool by_timer)
 {
@@ -216,6 +225,7 @@ static void note(struct world *w, struct node *node, bool by_timer)
 		struct end *end = node->ends[i];
 
 		note_rewind(w, end, by_timer);
+		note_stopped(w, end);
 		if (end->qp.state != end->seen_state && end->qp.state == RXE_QPS_ERR)
 			trace_line(&w->trace, w->now_ns, end->letter, "  to ERR");
 		end->seen_cur = end->qp.rc.req.cur_psn;
@@ -475,6 +485,36 @@ void world_sleep(struct world *w, struct node *node, uint64_t until_ns)
 		node->asleep_until_ns = until_ns;
 }
 
+static const struct node *find_local(const void *context, const struct gid *gid)
+{
+	return find_node(context, gid);
+}
+
+void world_share_machine(struct world *w)
+{
+	for (uint32_t i = 0; i < w->num_nodes; i++) {
+		w->node[i]->find_local = find_local;
+		w->node[i]->find_context = w;
+	}
+}
+
+void world_stop(struct world *w, struct node *node, uint64_t until_ns)
+{
+	if (node->asleep_until_ns)
+		return;
+	world_sleep(w, node, until_ns);
+	node->is_stopped = true;
+	trace_line(&w->trace, w->now_ns, '*', "  node %u stopped", node->index);
+}
+
+void world_kill(struct world *w, struct node *node)
+{
+	node->asleep_until_ns = 0;
+	node->is_stopped = false;
+	trace_line(&w->trace, w->now_ns, '*', "  node %u killed", node->index);
+	node_kill(node, w->now_ns);
+}
+
 void world_fill(struct world *w, struct node *node, uint64_t until_ns)
 {
 	assert(until_ns > w->now_ns);
@@ -494,7 +534,10 @@ static void wake(struct world *w)
 
 		if (node->asleep_until_ns > w->now_ns)
 			continue;
+		if (node->is_stopped)
+			trace_line(&w->trace, w->now_ns, '*', "  node %u runs", node->index);
 		node->asleep_until_ns = 0;
+		node->is_stopped = false;
 		node->waiting_bytes = 0;
 	}
 }

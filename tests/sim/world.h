@@ -97,6 +97,12 @@ enum post_result world_recv_as(struct world *w, struct end *end, uint64_t wr_id,
 			       uint32_t len, uint32_t lkey);
 /* The node's engine does not run until then, unless it sleeps already. */
 void world_sleep(struct world *w, struct node *node, uint64_t until_ns);
+/* All nodes become processes on one machine, where each learns which others are stopped. */
+void world_share_machine(struct world *w);
+/* A signal stops the node's process until then, unless the node sleeps already. */
+void world_stop(struct world *w, struct node *node, uint64_t until_ns);
+/* The node's process is killed, also while it is stopped: the server answers for it. */
+void world_kill(struct world *w, struct node *node);
 /* The node's link takes no packet until then: the receiver does not empty its ring. */
 void world_fill(struct world *w, struct node *node, uint64_t until_ns);
 void world_modify(struct world *w, struct end *end, enum rxe_qp_state state);
