@@ -115,6 +115,10 @@ struct cm_ops {
 	/* May call back into this interface, cm_id_destroy(event->id) included. */
 	void (*event)(void *host, const struct cm_event *event);
 	uint32_t (*random)(void *host);
+	/* May be NULL: never. Whether the program that has the id with this user is stopped. Called
+	 * when a message has had no answer in time, with the user of the end that must answer. Must
+	 * not call back into this interface. */
+	bool (*is_stopped)(void *host, void *user);
 };
 
 struct cm_cfg {

@@ -72,6 +72,7 @@ struct cm_retry {
 	uint64_t timeout_ns;
 	uint8_t max, left;
 	bool has_last;
+	bool stands_still; /* the other end's program was stopped when the timer expired last */
 	struct cm_msg last;
 };
 

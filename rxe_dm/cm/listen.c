@@ -87,6 +87,19 @@ struct cm_id *cm_listen_find(const struct cm *cm, uint64_t service_id, const str
 	return NULL;
 }
 
+struct cm_id *cm_listen_find_at(const struct cm *cm, uint64_t service_id, const struct gid *addr)
+{
+	const struct cm_service *service = find_service(cm, service_id);
+	struct cm_id *id;
+
+	if (!service)
+		return NULL;
+	DL_FOREACH2(service->listeners, id, listener.next)
+	if (!id->listener.has_addr || gid_equal(&id->listener.addr, addr))
+		return id;
+	return NULL;
+}
+
 void cm_listen_end(struct cm_id *id)
 {
 	struct cm_service *service = find_service(id->cm, id->listener.service_id);

@@ -7,6 +7,8 @@
 
 /* The listener for a request on a path; NULL: none. */
 struct cm_id *cm_listen_find(const struct cm *cm, uint64_t service_id, const struct cm_path *path);
+/* A listener at an address, of any device; NULL: none. */
+struct cm_id *cm_listen_find_at(const struct cm *cm, uint64_t service_id, const struct gid *addr);
 void cm_listen_end(struct cm_id *id);
 
 #endif

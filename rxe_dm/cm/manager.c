@@ -11,6 +11,7 @@
 #include "rxe_dm/cm/retry.h"
 #include "rxe_dm/cm/sidr.h"
 #include "rxe_dm/cm/state.h"
+#include "rxe_dm/cm/stopped.h"
 
 struct cm *cm_new(const struct cm_cfg *cfg)
 {
@@ -84,6 +85,8 @@ static void expire(struct cm_id *id, uint64_t now_ns)
 {
 	const bool is_time_wait = id->state == CM_STATE_TIME_WAIT;
 
+	if (cm_stopped_wait(id, now_ns))
+		return;
 	cm_timer_stop(id);
 	(void)cm_step(id, CM_TIME_MRA);
 	if (!cm_step(id, CM_TIME_OVER)) {

@@ -44,6 +44,7 @@ void cm_last_send(struct cm_id *id)
 void cm_last_await(struct cm_id *id, uint64_t now_ns)
 {
 	id->retry.left = id->retry.max;
+	id->retry.stands_still = false;
 	cm_timer_set(id, now_ns + id->retry.timeout_ns);
 }
 

@@ -77,10 +77,18 @@ static uint32_t host_random(void *arg)
 	return (uint32_t)cm_world_random(host->w);
 }
 
+static bool host_is_stopped(void *arg, void *user)
+{
+	const struct cm_host *host = arg;
+
+	return user && user == host->w->stopped;
+}
+
 static const struct cm_ops ops = {
 	.send = host_send,
 	.event = host_event,
 	.random = host_random,
+	.is_stopped = host_is_stopped,
 };
 
 void cm_world_restart(struct cm_host *host, bool is_on)

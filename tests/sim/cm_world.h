@@ -45,6 +45,7 @@ struct cm_world {
 	const struct cm_world_hooks *hooks;
 	void *arg;
 	uint32_t max_ids;
+	const void *stopped; /* user of ids whose program is stopped; NULL: none */
 };
 
 void cm_world_init(struct cm_world *w, uint32_t num_hosts, uint32_t max_ids, uint64_t seed,

@@ -163,7 +163,9 @@ static uint32_t use(struct cm *cm)
 
 static uint32_t use_and_free(uint32_t failing)
 {
-	static const struct cm_ops ops = { count_refusals, forget, count_up };
+	static const struct cm_ops ops = { .send = count_refusals,
+					   .event = forget,
+					   .random = count_up };
 	const uint32_t before = num_held();
 	uint32_t failed = 1;
 	struct cm *cm;

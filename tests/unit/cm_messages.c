@@ -39,7 +39,9 @@ static uint32_t chosen(void *host)
 
 static void setup(void)
 {
-	static const struct cm_ops ops = { keep_message, keep_id, chosen };
+	static const struct cm_ops ops = { .send = keep_message,
+					   .event = keep_id,
+					   .random = chosen };
 	struct cm_id *listener;
 
 	random_number = 0xaabbccdd;
