@@ -72,6 +72,14 @@ static uint32_t pass_random(void *host)
 	return layer->below->random(layer->below_host);
 }
 
+static enum rxe_peer_life pass_peer_life(void *host, const struct gid *dst, uint32_t slot,
+					 uint32_t *process)
+{
+	const struct rxe_host_layer *layer = host;
+
+	return layer->below->peer_life(layer->below_host, dst, slot, process);
+}
+
 static uint32_t pass_credits(void *host, const struct gid *dst, uint32_t slot)
 {
 	const struct rxe_host_layer *layer = host;
@@ -171,6 +179,7 @@ void rxe_host_layer_init(struct rxe_host_layer *layer, const struct rxe_host_ops
 	PASS(cq_due);
 	PASS(event);
 	PASS(random);
+	PASS(peer_life);
 	PASS(credits);
 	PASS(credits_spent);
 	PASS(train_space);

@@ -101,6 +101,8 @@ static void compare(struct compared *ret, const char *option, const struct ctl_s
 		compare_number(ret, option, wish->mlx5, device->mlx5);
 	else if (strcmp(option, "raw-privilege") == 0)
 		compare_number(ret, option, wish->raw_privilege, device->raw_privilege);
+	else if (strcmp(option, "stopped") == 0)
+		compare_number(ret, option, wish->stopped, device->stopped);
 	else if (strcmp(option, "icrc") == 0)
 		compare_number(ret, option, wish->icrc, device->icrc);
 	/* Off always matches: each program applies it itself. */

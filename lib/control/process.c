@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Reads /proc, and calls sched_setattr(2), for which glibc has no function. */
+/* Reads /proc and files of cgroups, and calls sched_setattr(2), for which glibc has no function. */
+#include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -12,24 +14,111 @@
 
 #define SLICE_NS 100000u /* shortest slice that Linux grants */
 
-bool ctl_process_is_stopped(pid_t pid)
+/* Threads of a process that are looked at. */
+#define THREADS 3
+
+#define PATH_BYTES 512
+#define TEXT_BYTES 4096
+
+/* Reads up to TEXT_BYTES - 1 bytes, without the memory of a stream. False: nothing is readable. */
+static bool read_file(const char *path, char ret[static TEXT_BYTES])
 {
-	char path[32], stat[128];
-	const char *name_end;
-	size_t n;
-	FILE *f;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
+	if (fd < 0)
 		return false;
-	n = fread(stat, 1, sizeof(stat) - 1, f);
-	fclose(f);
-	stat[n] = '\0';
+	n = read(fd, ret, TEXT_BYTES - 1);
+	close(fd);
+	ret[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
 
+static bool thread_is_stopped(pid_t pid, pid_t tid)
+{
+	char path[PATH_BYTES], stat[TEXT_BYTES];
+	const char *name_end;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	if (!read_file(path, stat))
+		return false;
 	/* "PID (NAME) STATE ...": the name may hold anything. T: by a signal, t: by a tracer. */
 	name_end = strrchr(stat, ')');
 	return name_end && (!strncmp(name_end, ") T ", 4) || !strncmp(name_end, ") t ", 4));
+}
+
+/* An entry of getdents64(2). */
+struct entry {
+	uint64_t ino;
+	int64_t off;
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
+
+static bool other_thread_is_stopped(pid_t pid)
+{
+	_Alignas(struct entry) char entries[512];
+	char path[PATH_BYTES];
+	uint32_t looked = 0;
+	bool ret = false;
+	long n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		n = syscall(SYS_getdents64, fd, entries, sizeof(entries));
+	for (long at = 0; at < n && !ret && looked < THREADS;) {
+		const struct entry *entry = (const struct entry *)(const void *)(entries + at);
+		const int tid = atoi(entry->name);
+
+		at += entry->len;
+		if (tid == 0 || tid == pid)
+			continue;
+		looked++;
+		ret = thread_is_stopped(pid, tid);
+	}
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+/* Whether a file of a cgroup's freezer holds a text. line: the cgroup, from /proc/PID/cgroup. */
+static bool freezer_says(const char *folder, const char *line, const char *file, const char *what)
+{
+	const char *group = strrchr(line, ':');
+	char path[PATH_BYTES], text[TEXT_BYTES];
+
+	if (!group || (size_t)snprintf(path, sizeof(path), "/sys/fs/cgroup%s%s/%s", folder,
+				       group + 1, file) >= sizeof(path))
+		return false;
+	return read_file(path, text) && strstr(text, what) != NULL;
+}
+
+/* Lines of cgroup version 2 are "0::/GROUP", those of version 1 "3:freezer:/GROUP". */
+static bool is_frozen(pid_t pid)
+{
+	char path[PATH_BYTES], groups[TEXT_BYTES], *rest, *line;
+	bool ret = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+	if (!read_file(path, groups))
+		return false;
+	for (line = strtok_r(groups, "\n", &rest); line && !ret;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		if (!strncmp(line, "0::", 3))
+			ret = freezer_says("", line, "cgroup.events", "frozen 1") ||
+			      freezer_says("/unified", line, "cgroup.events", "frozen 1");
+		else if (strstr(line, ":freezer:"))
+			ret = freezer_says("/freezer", line, "freezer.state", "FROZEN");
+	}
+	return ret;
+}
+
+bool ctl_process_is_stopped(pid_t pid)
+{
+	return thread_is_stopped(pid, pid) || other_thread_is_stopped(pid) || is_frozen(pid);
 }
 
 void ctl_short_slice(void)

@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* True: a signal or a tracer has stopped the process. False also if unknown: the process has
- * exited, /proc is not mounted, or pid is 0 (of a PID namespace that is not visible here). */
+/* True: a signal, a tracer or the freezer of a cgroup has stopped the process. A debugger may let
+ * one thread of it run: the process counts as stopped if its first thread or one of the next few
+ * is. False also if unknown: the process has exited, /proc is not mounted, or pid is 0 (of a PID
+ * namespace that is not visible here). Allocates nothing. */
 bool ctl_process_is_stopped(pid_t pid);
 
 /* Requests a short time slice for the calling thread: at a wake-up the scheduler prefers it to

@@ -39,6 +39,13 @@ enum ctl_link {
 	CTL_LINK_MEMORY, /* shared memory, between the processes of one device */
 };
 
+/* What becomes of the timers of peers while a program is stopped by a signal, a tracer or a
+ * freezer. */
+enum ctl_stopped {
+	CTL_STOPPED_WAIT, /* they stand still */
+	CTL_STOPPED_LOSE, /* they expire, as those of peers on other hosts */
+};
+
 /* Pages of device memory. */
 enum ctl_arena_pages {
 	/* Huge pages if enough of them stay free, else ordinary pages. */
@@ -241,6 +248,7 @@ struct ctl_device {
 	uint8_t mac[CTL_MAC_LEN];
 	uint8_t icrc;		/* CTL_LINK_MEMORY: 1: packets have ICRCs */
 	uint8_t raw_privilege;	/* 1: raw packets need CAP_NET_RAW on every link */
+	uint8_t stopped;	/* enum ctl_stopped */
 	uint32_t link_fallback; /* 1: the kernel cannot steer UDP sockets, so the link is memory */
 	struct ctl_profile profile;
 };

@@ -29,6 +29,7 @@ struct ctl_settings {
 	uint64_t arena_bytes;
 	enum ctl_arena_pages arena_pages;
 	uint32_t trains, icrc, mlx5, raw_privilege; /* 0 or 1 */
+	uint32_t stopped;			    /* enum ctl_stopped */
 	/* Users of this host whose devices may send to ours. */
 	uint32_t allowed_user[CTL_ALLOWED_USERS_MAX];
 	uint32_t num_allowed_users;

@@ -160,6 +160,14 @@ struct ctl_fault_count {
 };
 static_assert(sizeof(struct ctl_fault_count) == 16, "shared memory layout");
 
+/* What a process found out about a peer that it waits for, when a timer expired last. */
+struct ctl_stopped_peer {
+	_Atomic uint32_t epoch;	   /* of the peer's slot; 0: the peer is not stopped */
+	_Atomic uint64_t since_ns; /* CLOCK_MONOTONIC, when it was found stopped */
+	_Atomic uint64_t asked_ns; /* ... and when it was found so last */
+};
+static_assert(sizeof(struct ctl_stopped_peer) == 24, "shared memory layout");
+
 struct ctl_slot {
 	/* Gauge: number of threads between a key lookup and the last byte moved. Zero after a key
 	 * was cleared: the process no longer uses the key. */
@@ -191,6 +199,8 @@ struct ctl_slot {
 	struct ctl_slot_failures failures;
 	struct ctl_slot_refusals refusals;
 	struct ctl_fault_count faults[FAULT_MAX_RULES];
+	/* By the peer's slot. */
+	struct ctl_stopped_peer stopped_peers[RXE_MAX_SLOTS];
 	/* Its queue pairs in TIME_WAIT, and its delayed ACKs. Outlives the process: the server
 	 * answers for them then. */
 	_Alignas(CTL_SHARED_PAGE) struct rxe_time_wait_table time_wait;

@@ -14,6 +14,7 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
+#include "lib/progress/stopped_peer.h"
 #include "lib/progress/unkind.h"
 #include "net/link/link.h"
 
@@ -160,6 +161,7 @@ static const struct rxe_host_ops host_ops = {
 	.random = host_random,
 	.grace_begin = host_grace_begin,
 	.grace_over = host_grace_over,
+	.peer_life = stopped_peer_life,
 	.credits = credits_left,
 	.credits_spent = credits_spent,
 	.train_space = host_train_space,

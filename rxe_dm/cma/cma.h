@@ -68,6 +68,9 @@ struct cma_ids_ops {
 	int (*neighbor)(void *host, struct cma_id *id, uint32_t device, const struct gid *dst);
 	/* True: the address is the host's. */
 	bool (*has_address)(void *host, const struct gid *address);
+	/* May be NULL: never. Whether the id's program is stopped: timers of its peers stand
+	 * still. */
+	bool (*is_stopped)(void *host, struct cma_id *id);
 };
 
 struct cma_ids_cfg {

@@ -21,10 +21,18 @@ static uint32_t cm_draws(void *host)
 	return ids->ops->random(ids->host);
 }
 
+static bool is_stopped(void *host, void *user)
+{
+	const struct cma_ids *ids = (const struct cma_ids *)host;
+
+	return user && ids->ops->is_stopped && ids->ops->is_stopped(ids->host, user);
+}
+
 static const struct cm_ops cm_ops = {
 	.send = cm_sends,
 	.event = cma_cm_event,
 	.random = cm_draws,
+	.is_stopped = is_stopped,
 };
 
 struct cma_ids *cma_ids_new(const struct cma_ids_cfg *cfg)

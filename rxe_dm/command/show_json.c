@@ -58,8 +58,9 @@ static json_t *json_qp(const struct ctl_shared_qp *qp)
 	return ret;
 }
 
-static json_t *json_program(const struct ctl_slot *slot, uint32_t index)
+static json_t *json_program(const struct ctl_shared *shared, uint32_t index)
 {
+	const struct ctl_slot *slot = &shared->slot[index];
 	json_t *ret = json_object(), *qps = json_array();
 	char comm[16];
 
@@ -72,6 +73,7 @@ static json_t *json_program(const struct ctl_slot *slot, uint32_t index)
 		if (slot->qp[i].qpn)
 			json_array_append_new(qps, json_qp(&slot->qp[i]));
 	}
+	show_json_stopped(ret, shared, index);
 	json_object_set_new(ret, "qps", qps);
 	json_object_set_new(ret, "counters", json_counters(&slot->counters, &slot->lost));
 	return ret;
@@ -83,7 +85,7 @@ static json_t *json_programs(const struct view_device *device)
 
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
 		if (device->shared->slot[i].pid)
-			json_array_append_new(ret, json_program(&device->shared->slot[i], i));
+			json_array_append_new(ret, json_program(device->shared, i));
 	}
 	return ret;
 }
@@ -354,6 +356,7 @@ static json_t *json_device(const struct view_device *device)
 	set_bool(ret, "trains", info->trains);
 	set_bool(ret, "mlx5", info->mlx5);
 	set_bool(ret, "raw_privilege", info->raw_privilege);
+	set_string(ret, "stopped", info->stopped == CTL_STOPPED_WAIT ? "wait" : "lose");
 	set_number(ret, "slots", info->slots - 1);
 	set_number(ret, "slots_used", info->slots_used);
 	set_number(ret, "receive_buffer", info->rcvbuf);

@@ -297,6 +297,7 @@ static void show_all(const struct view_device *device, FILE *to)
 {
 	show_device(device, to);
 	show_programs(device, to);
+	show_stopped(device, to);
 	show_objects(device, to, CTL_KIND_CONTEXT,
 		     "  CONTEXT       PID  USERS   PDS    MRS   DMS  DMAHS  UMEMS\n", put_context);
 	show_qps(device, to);

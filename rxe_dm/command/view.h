@@ -90,6 +90,19 @@ const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_P
 void show_refusals(const struct view_device *device, FILE *to);
 struct json_t *show_json_refusals(const struct view_device *device);
 
+/* show_stopped.c: programs that are stopped now, since when as far as a peer has noticed, and the
+ * programs that wait for them. */
+struct view_stopped {
+	bool is_stopped;
+	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: no program waits for it */
+	uint32_t num_waiting;
+	uint32_t waiting[RXE_MAX_SLOTS]; /* their slots */
+};
+void view_stopped(const struct ctl_shared *shared, uint32_t slot, struct view_stopped *ret);
+void show_stopped(const struct view_device *device, FILE *to);
+/* Adds "stopped" to a program; where programs wait for it, "stopped_s" and "waiting" as well. */
+void show_json_stopped(struct json_t *to, const struct ctl_shared *shared, uint32_t slot);
+
 /* show_cm.c: ids of the connection manager, and attempts to connect that failed. */
 #define VIEW_ENDPOINT_MAX 64
 const char *view_endpoint(const union ctl_cm_sockaddr *addr, char ret[static VIEW_ENDPOINT_MAX]);

@@ -41,6 +41,7 @@ int serve_device(struct call *call)
 		.link_fallback = device->link.is_fallback,
 		.icrc = instance->settings.icrc != 0,
 		.raw_privilege = instance->settings.raw_privilege != 0,
+		.stopped = (uint8_t)instance->settings.stopped,
 		.prefix_len = device->link.ethernet.prefix_len,
 		.gateway = device->link.ethernet.gateway,
 		.gids = { device->link.gid },

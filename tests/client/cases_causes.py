@@ -39,7 +39,7 @@ def by_rule(build, rule, status, cause):
 
 
 def stopped(build):
-    with Instance(build, "cause_stopped") as instance:
+    with Instance(build, "cause_stopped", stopped="lose") as instance:
         port = free_port()
         server = instance.serve(ENDLESS, port)
         instance.join(ENDLESS, port)

@@ -73,6 +73,9 @@ START_TEST(numbers_and_switches)
 	ck_assert(!set("trains", "maybe") && !set("trains", "ON") && !set("trains", ""));
 	ck_assert(set("mlx5", "yes") && settings.mlx5);
 	ck_assert(set("raw-privilege", "on") && settings.raw_privilege);
+	ck_assert(set("stopped", "lose") && settings.stopped == CTL_STOPPED_LOSE);
+	ck_assert(set("stopped", "wait") && settings.stopped == CTL_STOPPED_WAIT);
+	ck_assert(!set("stopped", "kill"));
 	ck_assert(set("arena-pages", "huge") && settings.arena_pages == CTL_PAGES_HUGE);
 	ck_assert(set("arena-pages", "auto") && settings.arena_pages == CTL_PAGES_AUTO);
 	ck_assert(set("arena-pages", "small") && settings.arena_pages == CTL_PAGES_SMALL);

@@ -10,6 +10,7 @@
 #include <utlist.h>
 
 #include "lib/control/cm_numbers.h"
+#include "lib/control/process.h"
 #include "net/link/clock.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
@@ -175,6 +176,14 @@ static bool has_address(void *host, const struct gid *address)
 	return udp_addr_ifindex(address) != 0;
 }
 
+static bool is_stopped(void *host, struct cma_id *id)
+{
+	const struct instance *instance = (const struct instance *)host;
+	const struct conn *conn = (const struct conn *)cma_id_user(id)->owner;
+
+	return instance->settings.stopped == CTL_STOPPED_WAIT && ctl_process_is_stopped(conn->pid);
+}
+
 static const struct cma_ids_ops ids_ops = {
 	.send = send_mad,
 	.event = put_event,
@@ -183,6 +192,7 @@ static const struct cma_ids_ops ids_ops = {
 	.route = find_route,
 	.neighbor = ask_neighbor,
 	.has_address = has_address,
+	.is_stopped = is_stopped,
 };
 
 /* enum ibv_mtu */

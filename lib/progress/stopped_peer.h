@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Local peers that are stopped: the engine asks when the timer of a request has expired, so that
+ * nothing is done where all peers run. What is found is in the process's slot, for 'rxe_dm show'.
+ * Under the engine lock. */
+#ifndef RXE_PROGRESS_STOPPED_PEER_H
+#define RXE_PROGRESS_STOPPED_PEER_H
+
+#include <stdint.h>
+
+#include "emu/host.h"
+
+/* struct rxe_host_ops. Peers are also unknown with --stopped lose, and in another PID namespace
+ * than the server's, where the numbers of processes mean nothing. */
+enum rxe_peer_life stopped_peer_life(void *host, const struct gid *dst, uint32_t slot,
+				     uint32_t *process);
+
+#endif

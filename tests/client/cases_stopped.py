@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""Programs that are stopped: their peers on the device wait for them, longer than their retries last, and all come to a good end."""
+
+import contextlib
+import functools
+import os
+import re
+import signal
+import tempfile
+import time
+
+from cases_perftest import ROW, TROUBLE
+from cases_python import PYTHON
+from cases_trouble import wait_clean, wait_traffic
+from instance import Instance, free_port, need_program
+from program import Failure, Program, Skip, until
+
+# Eight times 0.27 s: shorter than a stop, and longer than a busy machine keeps a program from its processor.
+TIMEOUT = ["-u", "16"]
+STOP_S = 4
+WRITES = ["ib_write_bw", "-F", "-x", "0", "-s", "4096", *TIMEOUT]
+
+
+def stopped(instance, pid):
+    """The program's row of 'rxe_dm show --json' where it is stopped; else None."""
+    for device in instance.show()["devices"]:
+        for program in device["programs"]:
+            if program["pid"] == pid and program["stopped"]:
+                return program
+    return None
+
+
+def wait_stop(instance, pid, waiting):
+    """Until the programs that wait for it have done so for longer than their retries last."""
+    def is_long():
+        program = stopped(instance, pid)
+        return program and set(program.get("waiting", [])) >= set(waiting) and program["stopped_s"] >= STOP_S
+    until(is_long, f"{waiting} that wait {STOP_S} s for the stopped process {pid}", 60)
+
+
+def both_end(server, client):
+    for program in (client, server):
+        if program.wait(60) != 0 or TROUBLE.search(program.text()):
+            raise Failure(f"{program.title}: {program.text()}")
+    if not ROW.search(client.text()):
+        raise Failure(f"{client.title}: no row of results")
+
+
+@contextlib.contextmanager
+def by_signal(program):
+    program.kill(signal.SIGSTOP)
+    yield
+    program.kill(signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def by_debugger(program):
+    """gdb attaches, and detaches when the test closes a FIFO."""
+    need_program("gdb")
+    with tempfile.TemporaryDirectory() as folder:
+        fifo = os.path.join(folder, "fifo")
+        os.mkfifo(fifo)
+        gdb = Program("gdb", ["gdb", "-q", "-nx", "-batch", "-p", str(program.pid), "-ex", f"shell echo attached; cat {fifo}"],
+                      dict(os.environ))
+        try:
+            gdb.wait_for_line("attached", 120)
+            yield
+            os.close(os.open(fifo, os.O_WRONLY))
+            gdb.wait(60)
+        finally:
+            gdb.end()
+
+
+# Where cgroups of version 2 and of version 1 are, the file that freezes one, and what is written to it.
+FREEZERS = [("/sys/fs/cgroup", "cgroup.freeze", "1", "0"), ("/sys/fs/cgroup/unified", "cgroup.freeze", "1", "0"),
+            ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED")]
+
+
+def own_group(root):
+    """The group of this process below a root."""
+    with open("/proc/self/cgroup", encoding="ascii") as f:
+        pattern = r"^\d+:freezer:(.*)$" if root.endswith("/freezer") else "^0::(.*)$"
+        return root + re.search(pattern, f.read(), re.MULTILINE).group(1)
+
+
+@contextlib.contextmanager
+def by_freezer(program):
+    for root, file, freeze, thaw in FREEZERS:
+        group = f"{root}/rxe_dm-{program.pid}"
+        with contextlib.suppress(OSError):
+            os.mkdir(group)
+        if os.access(os.path.join(group, file), os.W_OK):
+            break
+        with contextlib.suppress(OSError):
+            os.rmdir(group)
+    else:
+        raise Skip("no cgroup can be made here that freezes processes")
+    try:
+        put(f"{group}/cgroup.procs", program.pid)
+        put(f"{group}/{file}", freeze)
+        yield
+    finally:
+        put(f"{group}/{file}", thaw)
+        put(f"{own_group(root)}/cgroup.procs", program.pid)
+        os.rmdir(group)
+
+
+def put(path, value):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(str(value))
+
+
+def target(build, name, args, stop, **settings):
+    """The server of a pair is stopped in the middle of requests to it."""
+    with Instance(build, f"stopped_{name}", **settings) as instance:
+        port = free_port()
+        server = instance.serve(args, port)
+        client = instance.join(args, port)
+        wait_traffic(instance)
+        with stop(server):
+            wait_stop(instance, server.pid, [client.pid])
+            text = instance.command("show").stdout
+            if not re.search(rf"^  stopped: {args[0]}\[{server.pid}\], for at least \d+ s; waiting for it: {args[0]}\[{client.pid}\]$",
+                             text, re.MULTILINE):
+                raise Failure(f"rxe_dm show:\n{text}")
+        both_end(server, client)
+        retried = instance.show()["devices"][0]["counters"]["retry_exceeded_err"]
+        if retried:
+            raise Failure(f"{retried} queue pairs ran out of retries")
+
+
+def answers(build):
+    """Messages to and fro: the stopped program may have received all, so that the other one has nothing that waits for an ACK."""
+    with Instance(build, "stopped_answers") as instance:
+        port, args = free_port(), ["ib_send_lat", "-e", "-F", "-x", "0", "-n", "50000", *TIMEOUT]
+        server = instance.serve(args, port)
+        client = instance.join(args, port)
+        wait_traffic(instance)
+        for program in (server, client):
+            with by_signal(program):
+                end = time.monotonic() + STOP_S
+                until(lambda end=end: time.monotonic() > end and stopped(instance, program.pid), "end of the retries")
+        both_end(server, client)
+
+
+def both(build):
+    """Both ends, the target first, and each runs again before the other."""
+    with Instance(build, "stopped_both") as instance:
+        port = free_port()
+        args = [*WRITES, "-D", "8"]
+        server = instance.serve(args, port)
+        client = instance.join(args, port)
+        wait_traffic(instance)
+        server.kill(signal.SIGSTOP)
+        until(lambda: (stopped(instance, server.pid) or {}).get("waiting") == [client.pid], "client that waits")
+        client.kill(signal.SIGSTOP)
+        wait_stop(instance, server.pid, [client.pid])
+        client.kill(signal.SIGCONT)
+        server.kill(signal.SIGCONT)
+        both_end(server, client)
+
+
+def killed(build):
+    """A stopped program that is killed fails its peers."""
+    with Instance(build, "stopped_killed") as instance:
+        port = free_port()
+        args = [*WRITES, "-D", "120"]
+        server = instance.serve(args, port)
+        client = instance.join(args, port)
+        wait_traffic(instance)
+        server.kill(signal.SIGSTOP)
+        wait_stop(instance, server.pid, [client.pid])
+        server.kill(signal.SIGKILL)
+        if client.wait(30) == 0:
+            raise Failure("the client has not failed")
+        wait_clean(instance)
+
+
+def ranks(instance):
+    return [program["pid"] for device in instance.show()["devices"] for program in device["programs"] if program["qps"]]
+
+
+def openmpi(build):
+    """One of two ranks over UCX. UCX's queue pairs give up after eight times 0.27 s, and send keep-alives meanwhile."""
+    if not os.path.isdir("/usr/lib/python3/dist-packages/mpi4py"):
+        raise Skip("python3-mpi4py is not installed")
+    with Instance(build, "stopped_mpi") as instance:
+        env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ucx",
+               "OMPI_MCA_btl": "self", "UCX_TLS": "rc", "UCX_NET_DEVICES": "rxe_dm0:1", "UCX_RC_VERBS_TIMEOUT": "200ms",
+               "UCX_KEEPALIVE_INTERVAL": "1s"}
+        job = instance.start(["mpirun", "--oversubscribe", "-n", "2", PYTHON, "-m", "mpi4py.bench", "ringtest", "-n", "100000", "-l", "200"],
+                             env=env)
+        job.wait_until(lambda: len(ranks(instance)) == 2, "two ranks with queue pairs")
+        wait_traffic(instance)
+        first, second = ranks(instance)
+        os.kill(first, signal.SIGSTOP)
+        try:
+            wait_stop(instance, first, [second])
+        finally:
+            os.kill(first, signal.SIGCONT)
+        if job.wait(300) != 0:
+            raise Failure(job.text())
+
+
+CASES = {
+    "stopped_write_bw": functools.partial(target, name="write_bw", args=[*WRITES, "-D", "8"], stop=by_signal),
+    "stopped_read_bw": functools.partial(target, name="read_bw", args=["ib_read_bw", *WRITES[1:], "-D", "8"], stop=by_signal),
+    "stopped_answers": answers,
+    "stopped_memory_link": functools.partial(target, name="memory", args=[*WRITES, "-D", "8"], stop=by_signal, link="memory"),
+    "stopped_by_debugger": functools.partial(target, name="debugger", args=[*WRITES, "-D", "8"], stop=by_debugger),
+    "stopped_by_freezer": functools.partial(target, name="freezer", args=[*WRITES, "-D", "8"], stop=by_freezer),
+    "stopped_both": both,
+    "stopped_killed": killed,
+    "stopped_openmpi": openmpi,
+}
