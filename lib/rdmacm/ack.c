@@ -6,6 +6,7 @@
 
 #include "emu/container_of.h"
 #include "lib/rdmacm/error.h"
+#include "lib/refusal/refusal.h"
 
 int rdma_ack_cm_event(struct rdma_cm_event *base)
 {
@@ -13,7 +14,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *base)
 	struct rcm_claim claim;
 
 	if (!base)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, "event"));
 	claim = event->claim;
 	free(event);
 	rcm_id_ack(&claim);

@@ -9,6 +9,7 @@
 
 #include "lib/rdmacm/channel.h"
 #include "lib/rdmacm/server.h"
+#include "lib/refusal/refusal.h"
 
 #define EXACTLY 2 /* selectors of a path record */
 
@@ -25,9 +26,11 @@ int rcm_address_pack(union ctl_cm_sockaddr *ret, const struct sockaddr *addr)
 
 	/* As Linux: no port of an Ethernet device has a native InfiniBand address. */
 	if (addr && addr->sa_family == AF_IB)
-		return ENODEV;
+		return refuse(WHY_CM_AF_IB);
+	if (!addr)
+		return refuse(WHY_NULL, "addr");
 	if (!len)
-		return EINVAL;
+		return refuse(WHY_CM_FAMILY, addr->sa_family);
 	memcpy(ret, addr, len);
 	return 0;
 }
@@ -47,7 +50,7 @@ static int fill_path(struct rdma_route *route, const struct ctl_cm_addr *addr)
 	if (!path)
 		path = calloc(1, sizeof(*path));
 	if (!path)
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "the path");
 	*path = (struct ibv_sa_path_rec){
 		.flow_label = htonl(addr->flow_label),
 		.hop_limit = addr->hop_limit,

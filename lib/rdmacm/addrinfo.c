@@ -12,6 +12,7 @@
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/newer.h"
+#include "lib/refusal/refusal.h"
 
 /* 0: either. */
 static int socket_type(const struct rdma_addrinfo *hints)
@@ -56,7 +57,7 @@ static int copy_addr(struct sockaddr **ret, socklen_t *ret_len, const struct soc
 		return 0;
 	*ret = malloc(len);
 	if (!*ret)
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "an address");
 	memcpy(*ret, addr, len);
 	*ret_len = len;
 	return 0;
@@ -182,13 +183,13 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 	NO_CANCEL;
 
 	if (!res || (!node && !service && !hints))
-		return rcm_result(EINVAL);
+		return rcm_result(res ? refuse(WHY_CM_NO_NAMES) : refuse(WHY_NULL, "res"));
 	/* An InfiniBand subnet's administrator does not exist on Ethernet. */
 	if (hints && hints->ai_flags & RAI_SA)
-		return rcm_result(EOPNOTSUPP);
+		return rcm_result(refuse(WHY_CM_NO_SA));
 	info = calloc(1, sizeof(*info));
 	if (!info)
-		return rcm_result(ENOMEM);
+		return rcm_result(refuse(WHY_NO_MEMORY, "an address"));
 	err = find(node, service, hints, info);
 	if (!err) {
 		*res = info;

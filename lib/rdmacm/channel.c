@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "lib/rdmacm/forks.h"
 #include "lib/rdmacm/id.h"
 #include "lib/rdmacm/server.h"
+#include "lib/refusal/refusal.h"
 #include "net/link/descriptor.h"
 
 struct rcm_channel *rcm_channel(struct rdma_event_channel *base)
@@ -46,11 +48,13 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	struct rcm_server *server = rcm_server_get();
 	struct rcm_channel *channel;
-	int err = ENOMEM;
+	int err;
 	NO_CANCEL;
 
-	if (!server)
+	if (!server) {
+		rcm_result(refuse(WHY_CM_NO_SERVER));
 		return NULL;
+	}
 	channel = calloc(1, sizeof(*channel));
 	if (channel) {
 		channel->server = server;
@@ -58,12 +62,16 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 		channel->holders = 1;
 		pthread_mutex_init(&channel->lock, NULL);
 		err = connect_channel(channel);
+		if (err)
+			refuse(WHY_SYSTEM(err), "a channel cannot be connected", strerror(err));
+	} else {
+		err = refuse(WHY_NO_MEMORY, "the channel");
 	}
 	if (!err)
 		return &channel->base;
 	rcm_server_put(server);
 	free(channel);
-	errno = err;
+	rcm_result(err);
 	return NULL;
 }
 
@@ -107,11 +115,14 @@ static int wait_for_event(const struct rcm_channel *channel)
 	ssize_t n;
 
 	if (atomic_load(&channel->is_destroyed) || !descriptor_is_kept(fd))
-		return EBADF;
+		return refuse(WHY_BAD_FD, fd);
 	n = recv(fd, &byte, sizeof(byte), MSG_PEEK);
 	if (n < 0)
-		return errno;
-	return n ? 0 : ENODEV;
+		return errno == EAGAIN || errno == EINTR
+			       ? errno
+			       : refuse(WHY_SYSTEM(errno), "the channel cannot be read",
+					strerror(errno));
+	return n ? 0 : refuse(WHY_SERVER_EXITED(ENODEV));
 }
 
 /* False: nothing is there. */
@@ -334,7 +345,7 @@ int rcm_channel_add(struct rcm_channel *channel, const struct ctl_cm_event *even
 	int end, err;
 
 	if (channel->forks != rcm_forks())
-		return EINVAL;
+		return refuse(WHY_INHERITED, "the channel");
 	pthread_mutex_lock(&channel->lock);
 	err = pause_channel(channel, &end);
 	if (!err) {

@@ -11,6 +11,7 @@
 #include "lib/rdmacm/finish.h"
 #include "lib/rdmacm/qp.h"
 #include "lib/rdmacm/server.h"
+#include "lib/refusal/refusal.h"
 
 #define MOST_RETRIES 7 /* of packets, and after RNR NAKs, which then never end */
 
@@ -28,17 +29,24 @@ static int check_param(const struct rcm_id *id, const struct rdma_conn_param *pa
 {
 	const struct rcm_device *device = id->device;
 
-	if (!device || (!id->base.qp && !param))
-		return EINVAL;
+	if (!device)
+		return refuse(WHY_CM_NO_DEVICE);
+	if (!id->base.qp && !param)
+		return refuse(WHY_CM_NO_QP);
 	if (id->base.ps != RDMA_PS_TCP || !param)
 		return 0;
 	if (exceeds(param->responder_resources, device->max_responder_resources))
 		return rcm_refuse(id, CTL_CM_REFUSED_RESPONDER_RESOURCES,
 				  param->responder_resources, device->max_responder_resources,
-				  EINVAL);
+				  refuse(WHY_ABOVE_LIMIT, "responder_resources",
+					 (uint64_t)param->responder_resources,
+					 (uint64_t)device->max_responder_resources));
 	if (exceeds(param->initiator_depth, device->max_initiator_depth))
 		return rcm_refuse(id, CTL_CM_REFUSED_INITIATOR_DEPTH, param->initiator_depth,
-				  device->max_initiator_depth, EINVAL);
+				  device->max_initiator_depth,
+				  refuse(WHY_ABOVE_LIMIT, "initiator_depth",
+					 (uint64_t)param->initiator_depth,
+					 (uint64_t)device->max_initiator_depth));
 	return 0;
 }
 
@@ -61,7 +69,7 @@ static int pack_conn(struct ctl_cm_conn *ret, const struct rcm_id *id,
 	};
 	/* Private data: that of rdma_create_ep() first. The length has one byte. */
 	if (id->connect_len + len > UINT8_MAX)
-		return EINVAL;
+		return refuse(WHY_CM_PRIVATE, id->connect_len + len);
 	ret->private_len = (uint8_t)(id->connect_len + len);
 	if (id->connect_len)
 		memcpy(ret->private_data, id->connect_data, id->connect_len);
@@ -88,7 +96,7 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)
 {
 	struct ctl_msg_cm req = { .op = CTL_CM_CONNECT };
 	struct rcm_id *id = rcm_id(base);
-	int err = base ? check_param(id, param) : EINVAL;
+	int err = base ? check_param(id, param) : refuse(WHY_NULL, "id");
 
 	if (err)
 		return rcm_result(err);
@@ -132,7 +140,7 @@ static int accept_request(struct rcm_id *id, const struct rdma_conn_param *param
 int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *param)
 {
 	struct rcm_id *id = rcm_id(base);
-	int err = base ? accept_request(id, param) : EINVAL;
+	int err = base ? accept_request(id, param) : refuse(WHY_NULL, "id");
 
 	if (err)
 		return rcm_result(err);
@@ -144,7 +152,8 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *param)
 	return 0;
 }
 
-static int reject(struct rdma_cm_id *base, const void *data, uint8_t len, uint32_t reason)
+static int reject(const char *call, struct rdma_cm_id *base, const void *data, uint8_t len,
+		  uint32_t reason)
 {
 	struct ctl_msg_cm req = { .op = CTL_CM_REJECT, .conn.reason = reason };
 
@@ -152,24 +161,25 @@ static int reject(struct rdma_cm_id *base, const void *data, uint8_t len, uint32
 		memcpy(req.conn.private_data, data, len);
 		req.conn.private_len = len;
 	}
-	return rcm_result(rcm_id_ask(rcm_id(base), &req, NULL));
+	return rcm_result_as(call, rcm_id_ask(rcm_id(base), &req, NULL));
 }
 
 int rdma_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
 {
-	return reject(base, data, len, 0);
+	return reject(__func__, base, data, len, 0);
 }
 
 int rdma_reject_ece(struct rdma_cm_id *base, const void *data, uint8_t len)
 {
-	return reject(base, data, len, REASON_ECE);
+	return reject(__func__, base, data, len, REASON_ECE);
 }
 
 int rdma_establish(struct rdma_cm_id *base)
 {
 	/* With a queue pair the library does it. */
 	if (!base || base->qp)
-		return rcm_result(EINVAL);
+		return rcm_result(base ? refuse(WHY_CM_HAS_QP, base->qp->qp_num)
+				       : refuse(WHY_NULL, "id"));
 	return rcm_result(rcm_establish(rcm_id(base)));
 }
 
@@ -183,7 +193,10 @@ int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
 int rdma_disconnect(struct rdma_cm_id *base)
 {
 	struct ctl_msg_cm req = { .op = CTL_CM_DISCONNECT };
-	int err = base && base->verbs ? rcm_qp_to_error(rcm_id(base)) : EINVAL;
+	int err;
 
-	return err ? rcm_result(err) : rcm_id_call(rcm_id(base), &req);
+	if (!base || !base->verbs)
+		return rcm_result(base ? refuse(WHY_CM_NO_DEVICE) : refuse(WHY_NULL, "id"));
+	err = rcm_qp_to_error(rcm_id(base));
+	return rcm_result(err ? err : rcm_id_call(rcm_id(base), &req));
 }

@@ -9,6 +9,7 @@
 #include "lib/rdmacm/channel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/life.h"
+#include "lib/refusal/refusal.h"
 
 #define RESOLVE_TIMEOUT_MS 2000
 
@@ -24,7 +25,7 @@ static int prepare_listener(struct rcm_id *id, const struct rdma_addrinfo *info,
 		return 0;
 	id->qp_init_attr = malloc(sizeof(*attr));
 	if (!id->qp_init_attr)
-		return rcm_result(ENOMEM);
+		return rcm_result_as("rdma_create_ep", refuse(WHY_NO_MEMORY, "the endpoint"));
 	*id->qp_init_attr = *attr;
 	id->qp_init_attr->qp_type = (enum ibv_qp_type)info->ai_qp_type;
 	return 0;
@@ -36,7 +37,7 @@ static int keep_connect_data(struct rcm_id *id, const struct rdma_addrinfo *info
 		return 0;
 	id->connect_data = malloc(info->ai_connect_len);
 	if (!id->connect_data)
-		return rcm_result(ENOMEM);
+		return rcm_result_as("rdma_create_ep", refuse(WHY_NO_MEMORY, "the endpoint"));
 	memcpy(id->connect_data, info->ai_connect, info->ai_connect_len);
 	id->connect_len = info->ai_connect_len;
 	return 0;
@@ -64,16 +65,18 @@ int rdma_create_ep(struct rdma_cm_id **ret, struct rdma_addrinfo *info, struct i
 	int err;
 
 	if (!ret || !info)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, ret ? "res" : "id"));
 	err = rcm_id_create(NULL, NULL, (enum rdma_port_space)info->ai_port_space,
 			    (enum ibv_qp_type)info->ai_qp_type, &id);
 	if (err)
 		return rcm_result(err);
 	if (info->ai_flags & RAI_PASSIVE ? prepare_listener(id, info, pd, attr)
 					 : prepare_connection(id, info, pd, attr)) {
+		/* The call that failed has reported why. */
 		err = rcm_errno();
 		rdma_destroy_ep(&id->base);
-		return rcm_result(err);
+		errno = err;
+		return -1;
 	}
 	*ret = &id->base;
 	return 0;
@@ -92,10 +95,14 @@ void rdma_destroy_ep(struct rdma_cm_id *base)
 static int check_request(const struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_REJECTED)
-		return ECONNREFUSED;
+		return refuse(WHY_CM_EVENT(ECONNREFUSED), rdma_event_str(event->event),
+			      event->status);
 	if (event->status)
-		return event->status < 0 ? -event->status : event->status;
-	return event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? 0 : EINVAL;
+		return refuse(WHY_CM_EVENT(abs(event->status)), rdma_event_str(event->event),
+			      event->status);
+	return event->event == RDMA_CM_EVENT_CONNECT_REQUEST
+		       ? 0
+		       : refuse(WHY_CM_EVENT(EINVAL), rdma_event_str(event->event), event->status);
 }
 
 /* The new id gets a queue pair as its listener's endpoint has it. */
@@ -115,11 +122,13 @@ int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **ret)
 	struct rdma_cm_event *event;
 	int err;
 
-	if (!listen || !ret || !listener->sync)
-		return rcm_result(EINVAL);
+	if (!listen || !ret)
+		return rcm_result(refuse(WHY_NULL, listen ? "id" : "listen"));
+	if (!listener->sync)
+		return rcm_result(refuse(WHY_CM_NOT_SYNC));
 	rcm_id_drop_event(listener);
 	if (atomic_load(&rcm_channel(listen->channel)->is_silent))
-		return rcm_result(ENODEV);
+		return rcm_result(refuse(WHY_SERVER_EXITED(ENODEV)));
 	if (rdma_get_cm_event(listen->channel, &event))
 		return -1;
 	err = check_request(event);

@@ -15,6 +15,7 @@
 #include "lib/rdmacm/life.h"
 #include "lib/rdmacm/member.h"
 #include "lib/rdmacm/qp.h"
+#include "lib/refusal/refusal.h"
 
 static void fill_conn(struct rcm_event *event, const struct ctl_cm_conn *conn)
 {
@@ -157,7 +158,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 	int err;
 
 	if (!channel || !ret)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, channel ? "event" : "channel"));
 	for (;;) {
 		err = rcm_channel_next(rcm_channel(channel), &from, &claim);
 		if (err)
@@ -172,7 +173,7 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 		rcm_id_ack(&claim);
 		free(event);
 		if (!event)
-			return rcm_result(ENOMEM);
+			return rcm_result(refuse(WHY_NO_MEMORY, "the event"));
 	}
 	*ret = &event->base;
 	return 0;
@@ -202,7 +203,8 @@ int rdma_write_cm_event(struct rdma_cm_id *base, enum rdma_cm_event_type event, 
 			uint64_t arg)
 {
 	if (!base || event != RDMA_CM_EVENT_USER)
-		return rcm_result(EINVAL);
+		return rcm_result(base ? refuse(WHY_CM_OWN_EVENT, rdma_event_str(event))
+				       : refuse(WHY_NULL, "id"));
 	return rcm_result(rcm_event_add(rcm_id(base), event, status, arg));
 }
 

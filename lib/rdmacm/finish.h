@@ -5,7 +5,7 @@
 
 #include "lib/rdmacm/id.h"
 
-/* rcm_id_ask() and rcm_id_finish(), as a whole call of the program: 0, or -1 and errno. */
+/* rcm_id_ask() and rcm_id_finish(). 0 or a positive errno. */
 int rcm_id_call(struct rcm_id *id, struct ctl_msg_cm *req);
 /* A synchronous id: waits for the event that ends the call, and turns the event's status into the
  * call's result. 0 or a positive errno. */

@@ -8,6 +8,7 @@
 
 #include "emu/container_of.h"
 #include "lib/rdmacm/server.h"
+#include "lib/refusal/refusal.h"
 
 static pthread_mutex_t ids_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rcm_id *ids; /* by token */
@@ -48,7 +49,7 @@ int rcm_id_add(struct rcm_id *id)
 	if (id->hh.tbl)
 		DL_APPEND(not_removed, id);
 	pthread_mutex_unlock(&ids_lock);
-	return id->hh.tbl ? 0 : ENOMEM;
+	return id->hh.tbl ? 0 : refuse(WHY_NO_MEMORY, "the id");
 }
 
 void rcm_id_remove(struct rcm_id *id)

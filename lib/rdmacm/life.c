@@ -13,6 +13,7 @@
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/forks.h"
 #include "lib/rdmacm/qp.h"
+#include "lib/refusal/refusal.h"
 
 static void free_members(struct rcm_id *id)
 {
@@ -75,7 +76,7 @@ static int create_on_server(struct rcm_id *id)
 	int err;
 
 	if (channel->forks != rcm_forks())
-		return EINVAL;
+		return refuse(WHY_INHERITED, "the channel");
 	err = rcm_server_ask(channel->server, &req, &reply);
 	if (!err)
 		id->handle = reply.handle;
@@ -111,7 +112,7 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	int err;
 
 	if (!id)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, "id"));
 	err = rcm_id_create(channel, context, ps, is_datagram ? IBV_QPT_UD : IBV_QPT_RC, &made);
 	if (!err)
 		*id = &made->base;
@@ -152,7 +153,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	NO_CANCEL;
 
 	if (!base)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, "id"));
 	err = end_on_server(id);
 	if (err)
 		return rcm_result(err);
@@ -196,8 +197,9 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 	NO_CANCEL;
 
 	/* A synchronous id has a channel of its own already. */
-	if (!base || (id->sync && !channel) || id->forks != rcm_forks())
-		return rcm_result(EINVAL);
+	if (refuse_if(!base, WHY_NULL, "id") || refuse_if(id->sync && !channel, WHY_CM_IS_SYNC) ||
+	    refuse_if(id->forks != rcm_forks(), WHY_INHERITED, "the id"))
+		return rcm_result(refusal_noted());
 	err = migrate(id, channel);
 	/* What was read from the old channel is the program's until acknowledged. */
 	if (!err)

@@ -13,6 +13,7 @@
 #include "lib/rdmacm/channel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/finish.h"
+#include "lib/refusal/refusal.h"
 
 static void unlink_member(struct rcm_id *id, struct rcm_member *member)
 {
@@ -40,7 +41,7 @@ static int group_of(union ctl_cm_sockaddr *ret, const struct sockaddr *addr)
 		ret->in6.sin6_family = AF_INET6;
 		ret->in6.sin6_addr = gid;
 	} else {
-		return EINVAL;
+		return refuse(WHY_CM_GROUP);
 	}
 	return 0;
 }
@@ -73,7 +74,7 @@ static int join(struct rcm_id *id, const struct sockaddr *addr, uint32_t flags, 
 		return err;
 	member = calloc(1, sizeof(*member));
 	if (!member)
-		return ENOMEM;
+		return refuse(WHY_NO_MEMORY, "the membership");
 	member->addr = group;
 	member->token = rcm_token();
 	member->context = context;
@@ -95,7 +96,7 @@ static int join(struct rcm_id *id, const struct sockaddr *addr, uint32_t flags, 
 int rdma_join_multicast(struct rdma_cm_id *base, struct sockaddr *addr, void *context)
 {
 	if (!base)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, "id"));
 	return rcm_result(join(rcm_id(base), addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context));
 }
 
@@ -105,11 +106,13 @@ int rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_
 	const uint32_t both = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
 
 	if (!base || !attr)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, base ? "mc_join_attr" : "id"));
 	if (attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
-		return rcm_result(ENOTSUP);
+		return rcm_result(
+			refuse(WHY_CM_JOIN_BITS(ENOTSUP), attr->comp_mask, attr->join_flags));
 	if (attr->comp_mask != both || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
-		return rcm_result(EINVAL);
+		return rcm_result(
+			refuse(WHY_CM_JOIN_BITS(EINVAL), attr->comp_mask, attr->join_flags));
 	return rcm_result(join(rcm_id(base), attr->addr, attr->join_flags, context));
 }
 
@@ -137,11 +140,13 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 	int err;
 	NO_CANCEL;
 
-	if (!base || group_of(&group, addr))
-		return rcm_result(EINVAL);
+	if (!base)
+		return rcm_result(refuse(WHY_NULL, "id"));
+	if (group_of(&group, addr))
+		return rcm_result(refuse(WHY_CM_GROUP));
 	member = find(id, &group);
 	if (!member)
-		return rcm_result(EADDRNOTAVAIL);
+		return rcm_result(refuse(WHY_CM_NO_MEMBER));
 	if (base->qp && member->is_attached)
 		ibv_detach_mcast(base->qp, &member->mgid, member->mlid);
 	req.membership = member->handle;

@@ -8,6 +8,7 @@
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/forks.h"
 #include "lib/rdmacm/server.h"
+#include "lib/refusal/refusal.h"
 
 void rcm_qp_unpack_ah(struct ibv_ah_attr *ret, const struct ctl_cm_ah *ah)
 {
@@ -98,7 +99,9 @@ static int attr_of(const struct rcm_id *id, enum ibv_qp_state state, struct ibv_
 int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *attr_mask)
 {
 	if (!base || !attr || !attr_mask)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, !base  ? "id"
+						   : attr ? "qp_attr_mask"
+							  : "qp_attr"));
 	return rcm_result(ask_attr(rcm_id(base), attr->qp_state, attr, attr_mask));
 }
 
@@ -202,7 +205,7 @@ int rcm_qp_begin(struct rcm_id *id, struct ibv_qp *qp)
 int rcm_qp_set_remote_ece(struct rcm_id *id, uint32_t vendor, uint32_t options)
 {
 	if (vendor && vendor != id->local_ece.vendor)
-		return EINVAL;
+		return refuse(WHY_CM_VENDOR, vendor);
 	id->remote_ece.vendor = vendor;
 	return set_ece(id->base.qp, id->local_ece.vendor, vendor ? options : 0);
 }
@@ -220,7 +223,7 @@ int rcm_qp_read_ece(struct rcm_id *id)
 int rdma_set_local_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
 {
 	if (!base || base->qp || !ece || !ece->vendor_id || ece->comp_mask)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_CM_ECE));
 	rcm_id(base)->local_ece = (struct rcm_ece){ ece->vendor_id, ece->options };
 	return 0;
 }
@@ -228,7 +231,7 @@ int rdma_set_local_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
 int rdma_get_remote_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
 {
 	if (!base || base->qp || !ece)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_CM_ECE));
 	*ece = (struct ibv_ece){
 		.vendor_id = rcm_id(base)->remote_ece.vendor,
 		.options = rcm_id(base)->remote_ece.options,

@@ -9,6 +9,7 @@
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/qp.h"
 #include "lib/rdmacm/server.h"
+#include "lib/refusal/refusal.h"
 
 static void destroy_queue(struct ibv_cq **cq, struct ibv_comp_channel **channel)
 {
@@ -66,7 +67,7 @@ static int create_queues_for_qp(struct rdma_cm_id *base, struct ibv_qp_init_attr
 	int err;
 
 	if (contradict(base->recv_cq, attr->recv_cq) || contradict(base->send_cq, attr->send_cq))
-		return EINVAL;
+		return refuse(WHY_CM_OTHER_CQ);
 	err = create_queues(base, has_send ? 0 : attr->cap.max_send_wr,
 			    has_recv ? 0 : attr->cap.max_recv_wr);
 	if (err)
@@ -87,7 +88,7 @@ static int complete_attr(struct rcm_id *id, struct ibv_qp_init_attr_ex *attr)
 		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
 		attr->pd = base->pd;
 	} else if (base->verbs != attr->pd->context) {
-		return EINVAL;
+		return refuse(WHY_OTHER_DEVICE, "the PD");
 	}
 	if (base->qp_type != IBV_QPT_XRC_RECV ||
 	    ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) && attr->xrcd))
@@ -121,8 +122,10 @@ int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 	int err;
 
 	/* Without a device there is nothing to make it on. */
-	if (!base || !attr || base->qp || !base->verbs)
-		return rcm_result(EINVAL);
+	if (refuse_if(!base, WHY_NULL, "id") || refuse_if(!attr, WHY_NULL, "qp_init_attr") ||
+	    refuse_if(base->qp, WHY_CM_HAS_QP, base->qp->qp_num) ||
+	    refuse_if(!base->verbs, WHY_CM_NO_DEVICE))
+		return rcm_result(refusal_noted());
 	err = complete_attr(rcm_id(base), attr);
 	if (!err)
 		err = create_queues_for_qp(base, attr);
@@ -142,7 +145,7 @@ int rdma_create_qp(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv_qp_ini
 	int ret;
 
 	if (!base || !attr)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, base ? "qp_init_attr" : "id"));
 	/* struct ibv_qp_init_attr is how struct ibv_qp_init_attr_ex begins. */
 	memcpy(&attr_ex, attr, sizeof(*attr));
 	attr_ex.comp_mask = IBV_QP_INIT_ATTR_PD;
@@ -207,9 +210,11 @@ static int create_srq(struct rcm_id *id, struct ibv_srq_init_attr_ex *attr)
 
 int rdma_create_srq_ex(struct rdma_cm_id *base, struct ibv_srq_init_attr_ex *attr)
 {
-	if (!base || !attr || !base->verbs || base->srq ||
-	    !(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE))
-		return rcm_result(EINVAL);
+	if (refuse_if(!base, WHY_NULL, "id") || refuse_if(!attr, WHY_NULL, "attr") ||
+	    refuse_if(!base->verbs, WHY_CM_NO_DEVICE) || refuse_if(base->srq, WHY_CM_HAS_SRQ) ||
+	    refuse_if(!(attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE), WHY_BITS_MISSING, "comp_mask",
+		      (uint64_t)IBV_SRQ_INIT_ATTR_TYPE))
+		return rcm_result(refusal_noted());
 	return rcm_result(create_srq(rcm_id(base), attr));
 }
 
@@ -219,7 +224,7 @@ int rdma_create_srq(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv_srq_i
 	int ret;
 
 	if (!base || !attr)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, base ? "attr" : "id"));
 	/* struct ibv_srq_init_attr is how struct ibv_srq_init_attr_ex begins. */
 	memcpy(&attr_ex, attr, sizeof(*attr));
 	attr_ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;

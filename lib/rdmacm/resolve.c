@@ -8,6 +8,7 @@
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/explain.h"
 #include "lib/rdmacm/finish.h"
+#include "lib/refusal/refusal.h"
 
 static uint32_t at_least_0(int value)
 {
@@ -58,7 +59,7 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, struct sock
 	if (!err && src)
 		err = rcm_address_pack(&req.src, src);
 	if (err || !base)
-		return rcm_result(err ? err : EINVAL);
+		return rcm_result(err ? err : refuse(WHY_NULL, "id"));
 
 	/* Before the request: another thread may take the event before this call returns. */
 	former = base->route.addr.dst_storage;
@@ -77,7 +78,7 @@ int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 	struct ctl_msg_cm req = { .op = CTL_CM_RESOLVE_ROUTE,
 				  .timeout_ms = at_least_0(timeout_ms) };
 
-	return rcm_id_call(rcm_id(base), &req);
+	return rcm_result(rcm_id_call(rcm_id(base), &req));
 }
 
 int rdma_set_option(struct rdma_cm_id *base, int level, int name, void *value, size_t len)
@@ -90,8 +91,9 @@ int rdma_set_option(struct rdma_cm_id *base, int level, int name, void *value, s
 	};
 	struct rcm_id *id = rcm_id(base);
 
-	if (!base || (len && !value) || len > sizeof(req.option))
-		return rcm_result(EINVAL);
+	if (refuse_if(!base, WHY_NULL, "id") || refuse_if(len && !value, WHY_NULL, "optval") ||
+	    refuse_if(len > sizeof(req.option), WHY_CM_OPTION_LEN, len))
+		return rcm_result(refusal_noted());
 	id->asks_attr = true;
 	id->attr.mask = 0;
 	if (len)

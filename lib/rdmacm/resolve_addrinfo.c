@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Resolution of names and addresses for an id, with an event. */
+#include <netdb.h>
+
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/event.h"
 #include "lib/rdmacm/finish.h"
+#include "lib/refusal/refusal.h"
 
 /* One resolution at a time. False: another one is under way, or its answer was not asked for. */
 static bool begin_resolving(struct rcm_id *id)
@@ -36,7 +39,7 @@ static int resolve(struct rcm_id *id, const char *node, const char *service,
 	int err = rdma_getaddrinfo(node, service, hints, &info);
 
 	if (err)
-		return err < -1 ? ENOENT : rcm_errno();
+		return err < -1 ? refuse(WHY_CM_NAME, gai_strerror(err)) : rcm_errno();
 	pthread_mutex_lock(&id->lock);
 	id->resolved = info;
 	pthread_mutex_unlock(&id->lock);
@@ -50,9 +53,9 @@ int rdma_resolve_addrinfo(struct rdma_cm_id *base, const char *node, const char 
 	int err;
 
 	if (!base)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, "id"));
 	if (!begin_resolving(rcm_id(base)))
-		return rcm_result(EBUSY);
+		return rcm_result(refuse(WHY_CM_RESOLVING));
 	err = resolve(rcm_id(base), node, service, hints);
 	if (err)
 		rdma_freeaddrinfo(end_resolving(rcm_id(base)));
@@ -65,12 +68,12 @@ int rdma_query_addrinfo(struct rdma_cm_id *base, struct rdma_addrinfo **info)
 	bool is_there;
 
 	if (!base || !info)
-		return rcm_result(EINVAL);
+		return rcm_result(refuse(WHY_NULL, base ? "info" : "id"));
 	pthread_mutex_lock(&id->lock);
 	is_there = id->resolved != NULL;
 	pthread_mutex_unlock(&id->lock);
 	if (!is_there)
-		return rcm_result(ENOENT);
+		return rcm_result(refuse(WHY_CM_NOT_RESOLVED));
 	*info = end_resolving(id);
 	return 0;
 }

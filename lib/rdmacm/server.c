@@ -10,12 +10,14 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <utlist.h>
 
 #include "lib/control/client.h"
 #include "lib/control/cm_request.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/newer.h"
+#include "lib/refusal/refusal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rcm_server *current;
@@ -87,12 +89,25 @@ void rcm_server_put(struct rcm_server *server)
 	pthread_mutex_unlock(&lock);
 }
 
+/* The server's errno says what its connection manager found. 0 or a positive errno. */
+static int refuse_by_server(int rc)
+{
+	switch (-rc) {
+	case 0: return 0;
+	case EINVAL: return refuse(WHY_CM_STATE);
+	case ENODEV: return refuse(WHY_CM_NO_WAY);
+	case EADDRINUSE: return refuse(WHY_CM_IN_USE);
+	case EADDRNOTAVAIL: return refuse(WHY_CM_NO_ADDRESS);
+	default: return refuse(WHY_CM_SERVER(-rc), strerror(-rc));
+	}
+}
+
 int rcm_server_ask(struct rcm_server *server, const struct ctl_msg_cm *req,
 		   struct ctl_msg_cm_reply *ret)
 {
 	struct ctl_msg_cm_reply reply;
 
-	return -ctl_cm(server->client, req, ret ? ret : &reply);
+	return refuse_by_server(ctl_cm(server->client, req, ret ? ret : &reply));
 }
 
 static uint8_t at_most_254(int value)
@@ -153,7 +168,7 @@ static void open_listed(uint32_t server_serial, uint64_t guid)
 static int give_domain(struct rcm_device *device)
 {
 	if (!device)
-		return ENODEV;
+		return refuse(WHY_CM_LOST_DEVICE);
 	if (!device->pd)
 		device->pd = ibv_alloc_pd(device->verbs);
 	return device->pd ? 0 : rcm_errno();

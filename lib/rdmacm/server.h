@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The connection to the device server, which runs the connection manager. It is another one than
- * libibverbs's of the same process, because the two libraries share no symbols. Channels hold it;
- * the last one that is made for a dead server lets it go. */
+ * libibverbs's of the same process, because the two libraries share only the reports of refusals.
+ * Channels hold it; the last one that is made for a dead server lets it go. */
 #ifndef RXE_RDMACM_SERVER_H
 #define RXE_RDMACM_SERVER_H
 

@@ -294,9 +294,6 @@
 #define WHY_MOVE_DRAINING \
 	"move_draining", EBUSY, "ibv_modify_qp(3)", \
 	"the send queue of QP 0x%06x has not drained yet: wait for IBV_EVENT_SQ_DRAINED"
-#define WHY_ECE \
-	"ece", EOPNOTSUPP, NULL, \
-	"the device has no options of enhanced connection establishment"
 #define WHY_MCAST_TYPE "mcast_type", EINVAL, "ibv_attach_mcast(3)", "QP 0x%06x is not UD"
 #define WHY_MCAST_GROUP "mcast_group", EINVAL, "ibv_attach_mcast(3)", "the GID is no multicast GID"
 #define WHY_MCAST_ABSENT \
@@ -468,6 +465,87 @@
 	"umem_read_only", EINVAL, NULL, \
 	"a key that permits writes needs a umem with IBV_ACCESS_LOCAL_WRITE"
 #define WHY_NO_UMEM "no_umem", EINVAL, NULL, "the context has no umem %u"
+/* librdmacm. */
+#define WHY_CM_NO_SERVER \
+	"cm_no_server", ENODEV, NULL, \
+	"there is no device, or its server does not answer ('rxe_dm show')"
+#define WHY_CM_NO_DEVICE \
+	"cm_no_device", EINVAL, "rdma_resolve_addr(3)", \
+	"the id has no device yet: bind it to an address, or resolve one"
+#define WHY_CM_LOST_DEVICE \
+	"cm_lost_device", ENODEV, NULL, \
+	"the id's device cannot be opened ('rxe_dm show')"
+#define WHY_CM_NO_QP \
+	"cm_no_qp", EINVAL, "rdma_connect(3)", \
+	"the id has no queue pair, and conn_param, which would have its number, is NULL"
+#define WHY_CM_HAS_QP "cm_has_qp", EINVAL, NULL, "the id has QP 0x%06x"
+#define WHY_CM_HAS_SRQ "cm_has_srq", EINVAL, NULL, "the id has an SRQ already"
+#define WHY_CM_OTHER_CQ \
+	"cm_other_cq", EINVAL, "rdma_create_qp(3)", \
+	"the id has another CQ than the attributes name"
+#define WHY_CM_AF_IB \
+	"cm_af_ib", ENODEV, NULL, \
+	"no device has a native InfiniBand address (AF_IB): RoCE uses IP addresses"
+#define WHY_CM_FAMILY "cm_family", EINVAL, NULL, "address family %d is neither AF_INET nor AF_INET6"
+#define WHY_CM_PRIVATE \
+	"cm_private", EINVAL, "rdma_connect(3)", \
+	"%zu bytes of private data are more than the 255 that one byte can count"
+#define WHY_CM_STATE \
+	"cm_state", EINVAL, NULL, \
+	"the id is not in the state that this call needs, or an argument is out of range " \
+	"('rxe_dm show' has the id's state)"
+#define WHY_CM_NO_WAY \
+	"cm_no_way", ENODEV, NULL, \
+	"no device has or reaches the address, or the device server has exited ('rxe_dm show')"
+#define WHY_CM_IN_USE \
+	"cm_in_use", EADDRINUSE, "rdma_bind_addr(3)", \
+	"another id has the port at this address ('rxe_dm show' lists listeners)"
+#define WHY_CM_NO_ADDRESS \
+	"cm_no_address", EADDRNOTAVAIL, "rdma_bind_addr(3)", \
+	"no device has the address ('rxe_dm show' lists the addresses)"
+#define WHY_CM_SERVER(error) "cm_server", error, NULL, "the connection manager refuses it: %s"
+#define WHY_CM_EVENT(error) \
+	"cm_event", error, "rdma_get_cm_event(3)", \
+	"the call ends with event %s, status %d"
+#define WHY_CM_NOT_SYNC \
+	"cm_not_sync", EINVAL, "rdma_get_request(3)", \
+	"the listener has an event channel, which has its requests: use rdma_get_cm_event()"
+#define WHY_CM_IS_SYNC \
+	"cm_is_sync", EINVAL, "rdma_migrate_id(3)", \
+	"the id has a channel of its own already, and channel is NULL"
+#define WHY_CM_OWN_EVENT \
+	"cm_own_event", EINVAL, "rdma_write_cm_event(3)", \
+	"a program may write RDMA_CM_EVENT_USER, not %s"
+#define WHY_CM_NO_NAMES \
+	"cm_no_names", EINVAL, "rdma_getaddrinfo(3)", \
+	"node, service and hints are NULL"
+#define WHY_CM_NO_SA \
+	"cm_no_sa", EOPNOTSUPP, NULL, \
+	"RAI_SA: an Ethernet network has no subnet administrator"
+#define WHY_CM_NAME "cm_name", ENOENT, "rdma_getaddrinfo(3)", "the name is not resolved: %s"
+#define WHY_CM_RESOLVING \
+	"cm_resolving", EBUSY, "rdma_resolve_addrinfo(3)", \
+	"another resolution of this id is under way, or its answer was not asked for"
+#define WHY_CM_NOT_RESOLVED \
+	"cm_not_resolved", ENOENT, "rdma_query_addrinfo(3)", \
+	"the id has no resolved addresses"
+#define WHY_CM_GROUP \
+	"cm_group", EINVAL, "rdma_join_multicast(3)", \
+	"the address names no multicast group"
+#define WHY_CM_NO_MEMBER \
+	"cm_no_member", EADDRNOTAVAIL, "rdma_leave_multicast(3)", \
+	"the id has not joined this group"
+#define WHY_CM_JOIN_BITS(error) \
+	"cm_join_bits", error, "rdma_join_multicast_ex(3)", \
+	"comp_mask 0x%x or join_flags 0x%x: ADDRESS and JOIN_FLAGS are needed"
+#define WHY_CM_OPTION_LEN "cm_option_len", EINVAL, "rdma_set_option(3)", "no option has %zu bytes"
+#define WHY_CM_VENDOR \
+	"cm_vendor", EINVAL, NULL, \
+	"the peer's ECE options are of another vendor, 0x%x"
+#define WHY_CM_ECE \
+	"cm_ece", EINVAL, NULL, \
+	"ECE options need an id without queue pair, a vendor, and no comp_mask"
+#define WHY_CM_VERB(error) "cm_verb", error, NULL, "%s was refused"
 /* clang-format on */
 
 #endif

@@ -54,7 +54,7 @@ int rxe_dm_refuse_aloud(int error, enum ctl_log_level level)
 	return error;
 }
 
-int refusal_noted(void)
+int rxe_dm_noted_refusal(void)
 {
 	return mine.is_noted ? mine.noted.error : EINVAL;
 }
@@ -107,6 +107,15 @@ static void log_line(const struct refusal *refusal, int level)
 	ctl_log(level ? (enum ctl_log_level)level : CTL_LOG_WARNING, "%s%s", line, times);
 }
 
+/* A call that passes on the failure of a verb has noted nothing: the verb has reported. */
+static void note_other(int error)
+{
+	if (mine.is_reported && mine.last.error == error)
+		refuse(WHY_CM_VERB(error), mine.last.call);
+	else
+		refuse(WHY_UNKNOWN(error), strerror(error));
+}
+
 void rxe_dm_report_refusal(const char *call, int error)
 {
 	struct refusal *noted = &mine.noted;
@@ -115,7 +124,7 @@ void rxe_dm_report_refusal(const char *call, int error)
 	NO_CANCEL;
 
 	if (!mine.is_noted || noted->error != error)
-		refuse(WHY_UNKNOWN(error), strerror(error));
+		note_other(error);
 	name_call(noted->call, call);
 	noted->times = mine.is_reported && is_again(noted, &mine.last) ? mine.last.times + 1 : 1;
 	mine.last = *noted;

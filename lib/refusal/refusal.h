@@ -39,6 +39,8 @@ int rxe_dm_refuse(const char *reason, int error, const char *manual, const char 
 /* The report of this refusal also goes to stderr where VERBS_LOG_LEVEL is not set, as a message of
  * this level. Returns error. */
 int rxe_dm_refuse_aloud(int error, enum ctl_log_level level) __attribute__((cold, noinline));
+/* The errno of the reason that was noted last. */
+int rxe_dm_noted_refusal(void) __attribute__((cold));
 /* Ends a call that fails: reports what was noted, and sets errno. The call is the public name, or
  * the name of a function of ours without its "ibv_". A noted reason with another errno is not used:
  * then the report says that there is none. */
@@ -52,9 +54,7 @@ const struct refusal *rxe_dm_last_refusal(void);
 #define refuse_aloud(level, ...) rxe_dm_refuse_aloud(rxe_dm_refuse(__VA_ARGS__), level)
 /* True if the condition holds, which is the reason. For conditions joined by ||. */
 #define refuse_if(condition, ...) ((condition) && rxe_dm_refuse(__VA_ARGS__))
-/* The errno of the reason that was noted last. */
-int refusal_noted(void) __attribute__((cold));
-
+#define refusal_noted()		  rxe_dm_noted_refusal()
 /* Writes "ibv_x: sentence (manual)", shortened to size bytes. */
 void refusal_line(const struct refusal *refusal, char *ret, size_t size);
 

@@ -349,13 +349,20 @@ int ibv_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint3
 	return 0;
 }
 
-/* Enhanced connection establishment: this device has no options. */
+/* Enhanced connection establishment: this device has no options. Not reported as a refusal:
+ * librdmacm asks for each connection, also where no program does. */
+static int without_options(void)
+{
+	errno = EOPNOTSUPP;
+	return errno;
+}
+
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (vb_refuses(qp, VB_KIND_QP) || refuse_if(!ece, WHY_NULL, "ece") ||
 	    refuse_if(ece->comp_mask, WHY_UNKNOWN_BITS, "comp_mask", (uint64_t)ece->comp_mask))
 		return vb_result(refusal_noted());
-	return vb_result(refuse(WHY_ECE));
+	return without_options();
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
@@ -363,7 +370,7 @@ int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	if (vb_refuses(qp, VB_KIND_QP) || refuse_if(!ece, WHY_NULL, "ece"))
 		return vb_result(refusal_noted());
 	*ece = (struct ibv_ece){ 0 };
-	return vb_result(refuse(WHY_ECE));
+	return without_options();
 }
 
 /* Multicast: the engine keeps the members of a group; the link joins with the first and leaves with

@@ -27,7 +27,7 @@ REASONS = {
     "ibv_post_srq_recv": DATA_PATH, "ibv_post_srq_ops": "data path, inline; bad work requests are in verbs_tag.c", "ibv_post_wq_recv": DATA_PATH,
     "rxe_dm_mlx5_calls": "between our own libraries", "rxe_dm_refuse": "between our own libraries",
     "rxe_dm_refuse_aloud": "between our own libraries", "rxe_dm_report_refusal": "between our own libraries",
-    "rxe_dm_last_refusal": "between our own libraries",
+    "rxe_dm_last_refusal": "between our own libraries", "rxe_dm_noted_refusal": "between our own libraries",
     "ibv_wr_opcode_str": "private, no header declares it; its table is looked up like the others of names_and_rates",
     "ibv_query_gid_type": "private, no header declares it; shares its look-up with ibv_query_gid",
     "verbs_allow_disassociate_destroy": "a byte, no function",

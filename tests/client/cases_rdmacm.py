@@ -10,10 +10,11 @@ import tempfile
 from cases_perftest import ROW, TROUBLE
 from cases_python import PYTHON, TESTS as RDMA_CORE, count, judge, need_pyverbs, unpack
 from huge_pages import huge_pages, in_pool
+from explained import explained
 from instance import Instance, free_port
 from program import Failure, Skip, until
 
-TESTS = ["connect", "events", "bad", "limits", "newer", "queues", "sync"]
+TESTS = ["connect", "events", "bad", "limits", "newer", "queues", "sync", "reasons"]
 
 
 def need_library(instance):
@@ -22,9 +23,10 @@ def need_library(instance):
 
 
 def ours(build, name, **settings):
-    with Instance(build, "rdmacm_" + name, **settings) as instance:
+    """Each call that fails must have a reason."""
+    with Instance(build, "rdmacm_" + name, **settings) as instance, explained() as log:
         need_library(instance)
-        instance.run([os.path.join(build, "tests", "client", "rdmacm_" + name)], timeout_s=120)
+        instance.run([os.path.join(build, "tests", "client", "rdmacm_" + name)], timeout_s=120, env=log)
 
 
 def listens(instance):

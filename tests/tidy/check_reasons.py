@@ -18,6 +18,12 @@ COMPARED = re.compile(r"(?:[=!]=\s*-?|\bcase\s+)$")
 # The line, and why its errno needs no reason.
 ALLOWED = {
     "lib/verbs/cq_poll.c": {"return ENOENT;": "an empty CQ is no refusal"},
+    "lib/verbs/qp_attr.c": {"errno = EOPNOTSUPP;": "librdmacm asks for options of each connection"},
+    "lib/rdmacm/error.h": {"if (err == EAGAIN || err == EINTR)": "no refusal", "return errno ? errno : EIO;": "the verb reports"},
+    "lib/rdmacm/server.c": {"errno = ENODEV;": "the caller refuses"},
+    "lib/rdmacm/channel.c": {
+        "*ret_err = rcm_id_claim_removal(&channel->base, ret_claim, &is_left) ? 0 : ENODEV;": "the wait for the event has refused",
+        "err = channel->is_nonblocking ? EAGAIN : EINTR;": "no refusal"},
 }
 
 
@@ -29,12 +35,15 @@ def check(tree, _context):
     complaints = [f"{TABLE}: no refusal uses {row}" for row in rows if not re.search(rf"\b{row}\b", used)]
     for room in ROOMS_WITH_REASONS:
         for path, text in tree.sources(under=room):
+            if path.startswith(NO_REASONS):
+                continue
             complaints += unexplained(path, code_only(text))
     return complaints
 
 
-# librdmacm's calls and libmlx5's pass on errors of the server and the verbs.
-ROOMS_WITH_REASONS = ["lib/verbs/"]
+# rsockets fail as sockets do, libmlx5 passes on what lib/verbs notes.
+ROOMS_WITH_REASONS = ["lib/verbs/", "lib/rdmacm/"]
+NO_REASONS = "lib/rdmacm/rsocket"
 
 
 def unexplained(path, code):

@@ -236,7 +236,7 @@ int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		return epoll_ctl(epfd, op, fd, event);
 	err = change_rsocket(epfd, op, fd, rs, event);
 	rs_put(rs);
-	return rcm_result(err);
+	return rcm_return(err);
 }
 
 /* Takes the eventfd's event out of n events of the kernel's. Returns how many are left. */
@@ -379,11 +379,11 @@ int repoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout
 	if (!set)
 		set = find(epfd);
 	if (!set)
-		return rcm_result(EBADF);
+		return rcm_return(EBADF);
 	if (maxevents > 0)
 		n = wait_set(set, events, maxevents, deadline_ns);
 	else
-		n = rcm_result(EINVAL);
+		n = rcm_return(EINVAL);
 	put(set);
 	return n;
 }

@@ -182,7 +182,7 @@ int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_
 	else
 		err = set_locked(rs, level, optname, optval, optlen);
 	rs_put_locked(rs);
-	return rcm_result(err);
+	return rcm_return(err);
 }
 
 /* Cut to the program's length, as the kernel does. */
@@ -276,7 +276,7 @@ int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *opt
 		return -1;
 	err = optval && optlen ? get_locked(rs, level, optname, optval, optlen) : EFAULT;
 	rs_put_locked(rs);
-	return rcm_result(err);
+	return rcm_return(err);
 }
 
 static int control_locked(struct rsocket *rs, int cmd, int arg)
@@ -286,7 +286,7 @@ static int control_locked(struct rsocket *rs, int cmd, int arg)
 	case F_GETFD: return rs->fd_flags;
 	case F_SETFL: rs->status_flags = arg & O_NONBLOCK; return 0;
 	case F_SETFD: rs->fd_flags = arg & FD_CLOEXEC; return 0;
-	default: return rcm_result(EOPNOTSUPP);
+	default: return rcm_return(EOPNOTSUPP);
 	}
 }
 

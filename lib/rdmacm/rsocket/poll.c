@@ -101,7 +101,7 @@ int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 	NO_CANCEL;
 
 	if (!interests)
-		return rcm_result(ENOMEM);
+		return rcm_return(ENOMEM);
 	do {
 		n = check(fds, interests, nfds);
 		if (n || !timeout || rc == 0)
@@ -165,7 +165,7 @@ static int select_fds(struct pollfd *fds, nfds_t n, fd_set *readfds, fd_set *wri
 		return rc;
 	for (i = 0; i < n; i++) {
 		if (fds[i].revents & POLLNVAL)
-			return rcm_result(EBADF);
+			return rcm_return(EBADF);
 	}
 	return keep_ready(readfds, fds, n, POLLIN | POLLHUP | POLLERR) +
 	       keep_ready(writefds, fds, n, POLLOUT | POLLERR) +
@@ -179,10 +179,10 @@ int rselect(int nfds, fd_set *readfds, fd_set *writefds, fd_set *exceptfds, stru
 	int rc;
 
 	if (nfds < 0 || nfds > FD_SETSIZE)
-		return rcm_result(EINVAL);
+		return rcm_return(EINVAL);
 	fds = calloc((size_t)nfds + 1, sizeof(*fds));
 	if (!fds)
-		return rcm_result(ENOMEM);
+		return rcm_return(ENOMEM);
 	n = from_sets(fds, nfds, readfds, writefds, exceptfds);
 	rc = select_fds(fds, n, readfds, writefds, exceptfds,
 			timeout ? (int)(timeout->tv_sec * 1000 + (timeout->tv_usec + 999) / 1000)

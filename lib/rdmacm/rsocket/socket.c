@@ -55,7 +55,7 @@ static int publish(struct rsocket *rs, int err)
 	if (err)
 		destroy(rs);
 	rs_put(rs);
-	return err ? rcm_result(err) : fd;
+	return err ? rcm_return(err) : fd;
 }
 
 int rsocket(int domain, int type, int protocol)
@@ -65,10 +65,10 @@ int rsocket(int domain, int type, int protocol)
 	NO_CANCEL;
 
 	if (err)
-		return rcm_result(err);
+		return rcm_return(err);
 	rs = rs_new(domain);
 	if (!rs)
-		return rcm_result(ENOMEM);
+		return rcm_return(ENOMEM);
 	rs->status_flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
 	rs->fd_flags = type & SOCK_CLOEXEC ? FD_CLOEXEC : 0;
 	return publish(rs, type & SOCK_DGRAM ? rs_datagram_open(rs) : open_id(rs));
@@ -114,7 +114,7 @@ int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 			err = rcm_errno();
 	}
 	rs_put_locked(rs);
-	return rcm_result(err);
+	return rcm_return(err);
 }
 
 /* An rsocket that listens without an address gets a port of any address. */
@@ -150,7 +150,7 @@ int rlisten(int socket, int backlog)
 	if (is_first)
 		err = rs_service_add(rs);
 	rs_put(rs);
-	return rcm_result(err);
+	return rcm_return(err);
 }
 
 /* The oldest connection, or NULL and a positive errno. */
@@ -185,7 +185,7 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	child = take_accepted(listener, &err);
 	rs_put_locked(listener);
 	if (!child)
-		return rcm_result(err);
+		return rcm_return(err);
 	fd = publish(child, 0);
 	if (fd >= 0 && addr && addrlen)
 		rgetpeername(fd, addr, addrlen);
@@ -242,7 +242,7 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	if (is_served)
 		err_service = rs_service_add(rs);
 	rs_put(rs);
-	return rcm_result(err_service ? err_service : err);
+	return rcm_return(err_service ? err_service : err);
 }
 
 /* An address as the kernel gives it: cut to the program's length, which becomes the full one. */
@@ -277,7 +277,7 @@ static int name(int socket, bool is_peer, struct sockaddr *addr, socklen_t *len)
 	else
 		err = ENOTCONN;
 	rs_put_locked(rs);
-	return rcm_result(err);
+	return rcm_return(err);
 }
 
 int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
@@ -336,7 +336,7 @@ int rshutdown(int socket, int how)
 		err = shutdown_locked(rs, how);
 	rs_wake(rs);
 	rs_put_locked(rs);
-	return rcm_result(err);
+	return rcm_return(err);
 }
 
 /* The peer gets all that was sent, unless the program wants it otherwise (SO_LINGER). */
@@ -361,7 +361,7 @@ int rclose(int socket)
 	NO_CANCEL;
 
 	if (!rs)
-		return rcm_result(rs_epoll_close(socket));
+		return rcm_return(rs_epoll_close(socket));
 	pthread_mutex_lock(&rs->lock);
 	finish(rs);
 	destroy(rs);

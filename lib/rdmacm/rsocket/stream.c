@@ -256,7 +256,7 @@ off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offse
 	if (!(prot & ~PROT_WRITE))
 		err = map_locked(rs, buf, len, prot & PROT_WRITE, at);
 	rs_put_locked(rs);
-	return err ? rcm_result(err) : (off_t)at;
+	return err ? rcm_return(err) : (off_t)at;
 }
 
 int riounmap(int socket, void *buf, size_t len)
@@ -274,7 +274,7 @@ int riounmap(int socket, void *buf, size_t len)
 	if (mapping)
 		rs_mapping_free(rs, mapping);
 	rs_put_locked(rs);
-	return rcm_result(mapping ? 0 : EINVAL);
+	return rcm_return(mapping ? 0 : EINVAL);
 }
 
 static int write_locked(struct rsocket *rs, struct rs_iov *iov, size_t len, uint64_t offset,
@@ -314,5 +314,5 @@ size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int fla
 		err = write_locked(rs, &iov, count, (uint64_t)offset, rs_may_wait(rs, flags),
 				   &written);
 	rs_put_locked(rs);
-	return err ? (size_t)rcm_result(err) : written;
+	return err ? (size_t)rcm_return(err) : written;
 }

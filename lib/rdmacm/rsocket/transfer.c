@@ -32,15 +32,15 @@ static ssize_t transfer(int socket, struct msghdr *msg, int flags, rs_transfer *
 	NO_CANCEL;
 
 	if (flags & MSG_OOB)
-		return rcm_result(EOPNOTSUPP);
+		return rcm_return(EOPNOTSUPP);
 	if (!add_lens(&iov, &len))
-		return rcm_result(EINVAL);
+		return rcm_return(EINVAL);
 	rs = rs_get_locked(socket);
 	if (!rs)
 		return -1;
 	err = (rs->datagram ? datagram : stream)(rs, &iov, len, msg, flags, &n);
 	rs_put_locked(rs);
-	return err ? rcm_result(err) : (ssize_t)n;
+	return err ? rcm_return(err) : (ssize_t)n;
 }
 
 static ssize_t transmit(int socket, struct msghdr *msg, int flags)
@@ -75,7 +75,7 @@ ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 	struct msghdr copy = *msg;
 
 	if (msg->msg_control && msg->msg_controllen)
-		return rcm_result(EOPNOTSUPP);
+		return rcm_return(EOPNOTSUPP);
 	return transmit(socket, &copy, flags);
 }
 
@@ -89,7 +89,7 @@ ssize_t rwritev(int socket, const struct iovec *iov, int iovcnt)
 	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)iov,
 			      .msg_iovlen = (size_t)iovcnt };
 
-	return iovcnt < 0 ? rcm_result(EINVAL) : transmit(socket, &msg, 0);
+	return iovcnt < 0 ? rcm_return(EINVAL) : transmit(socket, &msg, 0);
 }
 
 ssize_t rrecv(int socket, void *buf, size_t len, int flags)
@@ -135,5 +135,5 @@ ssize_t rreadv(int socket, const struct iovec *iov, int iovcnt)
 	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)iov,
 			      .msg_iovlen = (size_t)iovcnt };
 
-	return iovcnt < 0 ? rcm_result(EINVAL) : receive(socket, &msg, 0);
+	return iovcnt < 0 ? rcm_return(EINVAL) : receive(socket, &msg, 0);
 }
