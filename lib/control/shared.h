@@ -20,6 +20,7 @@
 #include "emu/limits.h"
 #include "emu/mr.h"
 #include "emu/rc/time_wait.h"
+#include "lib/control/presence.h"
 #include "lib/control/remote_request.h"
 #include "lib/inject/rule.h"
 #include "net/link/capture/tail.h"
@@ -190,6 +191,7 @@ struct ctl_slot {
 	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
 	/* Datagrams sent to each other slot's socket (lib/progress/local_peer.h). Hints only. */
 	_Alignas(64) _Atomic uint32_t announced[RXE_MAX_SLOTS];
+	_Alignas(64) struct presence presence;
 	_Alignas(64) struct rxe_counters counters;
 	struct ctl_lost lost; /* link_recv_drops: by the server */
 	struct ctl_shared_qp qp[RXE_MAX_QP];

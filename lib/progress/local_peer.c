@@ -24,6 +24,12 @@ static bool is_slot_of(const struct progress *progress, const struct gid *dst, u
 	return slot < RXE_MAX_SLOTS && gid_equal(dst, &progress->info->gids[0]);
 }
 
+const struct presence *local_peer_presence(const struct progress *progress, const struct gid *dst,
+					   uint32_t slot)
+{
+	return is_slot_of(progress, dst, slot) ? &slot_at(progress, slot)->presence : NULL;
+}
+
 static bool is_announced_to(const struct progress *progress, const struct gid *dst, uint32_t slot)
 {
 	return progress->info->link == CTL_LINK_UDP && is_slot_of(progress, dst, slot);

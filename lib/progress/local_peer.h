@@ -12,6 +12,8 @@
 #include "emu/limits.h"
 #include "net/wire/train.h"
 
+struct gid;
+struct presence;
 struct progress;
 
 #define ARRIVALS_LOOK_NS   10000u
@@ -75,6 +77,10 @@ struct credits {
 	bool took;
 	uint64_t corrected_at_ns;
 };
+
+/* Where the process in that slot runs; NULL: it is no process of this device. */
+const struct presence *local_peer_presence(const struct progress *progress, const struct gid *dst,
+					   uint32_t slot);
 
 /* struct rxe_host_ops: bytes that may be sent to the process in that slot, UINT32_MAX if it is no
  * local peer; and what was sent. */

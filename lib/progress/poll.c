@@ -69,9 +69,12 @@ static bool has_output(const struct progress *progress)
 void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns)
 {
 	bool to_local_peer;
+	int cpu;
 
 	assert(progress->engine);
-	schedule_posted(&progress->schedule, now_ns, sched_getcpu());
+	cpu = sched_getcpu();
+	schedule_posted(&progress->schedule, now_ns, cpu);
+	schedule_engine_runs(&progress->schedule, now_ns, cpu);
 	if (!has_output(progress)) {
 		progress_unlock_queued(progress);
 		return;
@@ -88,16 +91,18 @@ uint64_t progress_poll_once(struct progress *progress)
 {
 	bool locked = pthread_mutex_trylock(&progress->lock) == 0;
 	uint64_t now_ns = clock_now_ns();
+	const int cpu = sched_getcpu();
 	uint64_t due_ns;
 	bool arrived;
 
-	schedule_polled(&progress->schedule, now_ns, sched_getcpu());
+	schedule_polled(&progress->schedule, now_ns, cpu);
 	if (!locked)
 		return now_ns + ENGINE_BUSY_NS;
 	if (!progress->engine) {
 		pthread_mutex_unlock(&progress->lock);
 		return 0;
 	}
+	schedule_engine_runs(&progress->schedule, now_ns, cpu);
 	arrived = progress_run(progress, now_ns);
 	if (arrived)
 		carry_out(progress, schedule_packet_arrived(&progress->schedule), now_ns);

@@ -105,6 +105,8 @@ int progress_start(struct progress *progress)
 	pthread_mutex_lock(&progress->lock);
 	progress->engine = engine;
 	host_init_engine(progress);
+	schedule_attached(&progress->schedule,
+			  &progress->attachment->shared->slot[progress->attachment->slot].presence);
 	/* A program without queue pairs may wait for events of the device. */
 	err = progress_thread_start(progress);
 	pthread_mutex_unlock(&progress->lock);
@@ -117,6 +119,7 @@ int progress_start(struct progress *progress)
 static void free_all(struct progress *progress)
 {
 	assert(progress->engine && !progress->has_thread);
+	schedule_attached(&progress->schedule, NULL);
 	remote_close(progress);
 	device_link_close(&progress->link);
 	descriptor_close(progress->wake_fd);

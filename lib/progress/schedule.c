@@ -38,6 +38,11 @@
 #define TICK   3200u
 #define RESEND 320u
 
+/* A peer that has run within this time runs. */
+#define PEER_RUNS 24u
+/* It is looked for again after this time. */
+#define PEER_QUIET 40u
+
 /* Properties of kernels and protocols, which a slow processor does not change. No time slice is
  * shorter than SLICE_NS. An expensive yield keeps pollers asleep for several slices. A program that
  * has neither polled nor posted for POLLED_LONG_AGO_NS does something else. The shortest local ACK
@@ -155,6 +160,43 @@ uint64_t schedule_active_at_ns(struct schedule *s)
 	return get(&s->active_at_ns);
 }
 
+void schedule_attached(struct schedule *s, struct presence *own)
+{
+	s->own = own;
+	atomic_store_explicit(&s->peer, NULL, memory_order_relaxed);
+}
+
+void schedule_engine_runs(struct schedule *s, uint64_t now_ns, int cpu)
+{
+	if (!s->own)
+		return;
+	set(&s->own->at_ns, now_ns);
+	atomic_store_explicit(&s->own->cpu, cpu, memory_order_relaxed);
+}
+
+void schedule_sent_to(struct schedule *s, const struct presence *peer)
+{
+	if (atomic_load_explicit(&s->peer, memory_order_relaxed) != peer)
+		atomic_store_explicit(&s->peer, peer, memory_order_relaxed);
+}
+
+/* The peer has run lately, on another processor than this thread. */
+static bool peer_runs(struct schedule *s, uint64_t now_ns)
+{
+	const struct presence *peer = atomic_load_explicit(&s->peer, memory_order_relaxed);
+
+	return peer &&
+	       atomic_load_explicit(&peer->at_ns, memory_order_relaxed) + units(s, PEER_RUNS) >
+		       now_ns &&
+	       atomic_load_explicit(&peer->cpu, memory_order_relaxed) !=
+		       atomic_load_explicit(&s->active_cpu, memory_order_relaxed);
+}
+
+static bool polled_long_ago(uint64_t polled_at_ns, uint64_t now_ns)
+{
+	return polled_at_ns + POLLED_LONG_AGO_NS <= now_ns;
+}
+
 static struct schedule_decision decide_yield(struct schedule *s)
 {
 	return (struct schedule_decision){ .action = SCHEDULE_YIELD,
@@ -174,7 +216,11 @@ static bool is_quiet(struct schedule *s, uint64_t now_ns, uint32_t longest)
 /* The peer may wait for this processor. */
 struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_t now_ns)
 {
-	if (is_oversubscribed(s, now_ns) || is_quiet(s, now_ns, QUIET_MIN))
+	/* A program that spins on its own memory also waits for its background thread. */
+	const bool polls = !polled_long_ago(get(&s->last_poll_ns), now_ns);
+
+	if (is_oversubscribed(s, now_ns) || is_quiet(s, now_ns, QUIET_MIN) ||
+	    (polls && peer_runs(s, now_ns)))
 		return decide(SCHEDULE_NOTHING);
 	return decide_yield(s);
 }
@@ -226,8 +272,16 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 	const uint64_t longest_ns = get(&s->sleep_ns);
 
 	assert(longest_ns <= SLEEP_LIMIT_NS);
+	if (is_quiet(s, now_ns, QUIET_MAX))
+		return decide(SCHEDULE_NOTHING);
+	/* A yield would be used by strangers. */
+	if (peer_runs(s, now_ns)) {
+		set(&s->quiet_ns, units(s, PEER_QUIET));
+		set(&s->quiet_at_ns, now_ns);
+		return decide(SCHEDULE_NOTHING);
+	}
 	if (!is_oversubscribed(s, now_ns))
-		return is_quiet(s, now_ns, QUIET_MAX) ? decide(SCHEDULE_NOTHING) : decide_yield(s);
+		return decide_yield(s);
 	if (due_ns <= now_ns)
 		return decide(SCHEDULE_NOTHING);
 	atomic_fetch_add(&s->sleepers, 1);
@@ -310,11 +364,6 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 }
 
 /* The background thread. */
-
-static bool polled_long_ago(uint64_t polled_at_ns, uint64_t now_ns)
-{
-	return polled_at_ns + POLLED_LONG_AGO_NS <= now_ns;
-}
 
 static bool poller_is_near(struct schedule *s, uint64_t now_ns)
 {
@@ -488,6 +537,7 @@ static bool is_in_the_way(struct schedule *s, uint64_t now_ns, int cpu)
 void schedule_engine_ran(struct schedule *s, uint64_t now_ns, int cpu, bool arrived)
 {
 	assert(s->state == SCHEDULE_SERVING);
+	schedule_engine_runs(s, now_ns, cpu);
 	s->ran_at_ns = now_ns;
 	if (arrived) {
 		/* A poller that is near would have found the packet. */

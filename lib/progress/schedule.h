@@ -25,11 +25,18 @@
  * A poll that finds nothing:
  *
  *   last yield took       the machine is           decision
+ *   any                   any, the peer runs       NOTHING for 40 units
  *   below 6 units         quiet                    NOTHING for 10 units, doubled up to 160 while
  *                                                  it stays quiet; then YIELD
  *   6 to 1000 units       shared                   YIELD
  *   more, or above        oversubscribed, 20 ms    SLEEP on the link: 160 units, doubled up to 800
  *   700 us (a slice)                               while no packet comes, 1 ms at most
+ *
+ * Yield to whom? A process shows in shared memory where and when its engine last ran. The peer is
+ * the process of the device that this one sent to last. It runs if its engine ran within 24 units
+ * on another processor: a yield would only give strangers their time slices. It gets the yield if
+ * it ran last on this processor. Nothing is known of a peer on another host, one that sleeps, and
+ * one that has lost its processor elsewhere: there the last yield decides.
  *
  * A yield that is used takes two switches and what the other thread does: 8 units at least. More
  * threads spin than there are processors where a yield is expensive: it returns after the time
@@ -86,6 +93,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/control/presence.h"
 #include "lib/progress/call_cost.h"
 
 enum schedule_action {
@@ -139,6 +147,10 @@ enum schedule_state {
 struct schedule {
 	/* The unit. */
 	struct call_cost cost;
+	/* This process, for its peers; NULL: it has no peers that see it. The process of the same
+	 * host that it sent to last; NULL: it sent to another host. */
+	struct presence *own;
+	const struct presence *_Atomic peer;
 	/* When a thread of the program last polled; 0 once it found something and expects nothing
 	 * more: it may do anything next, such as spin on its own memory. */
 	_Atomic uint64_t polled_at_ns;
@@ -192,6 +204,9 @@ void schedule_forked(struct schedule *s);
 /* The background thread shall exit. */
 void schedule_stop(struct schedule *s);
 
+/* The process has a slot; NULL: no more. No peer is known. */
+void schedule_attached(struct schedule *s, struct presence *own);
+
 /* Threads of the program. */
 
 /* A thread posted, and sent something to a local peer that may need this processor: YIELD or
@@ -228,6 +243,10 @@ uint64_t schedule_event_spin_ns(struct schedule *s);
 
 /* Any thread, under the engine lock. */
 
+/* A thread is about to run the engine on this processor. */
+void schedule_engine_runs(struct schedule *s, uint64_t now_ns, int cpu);
+/* Something is about to leave for a process of this host; NULL: for another host. */
+void schedule_sent_to(struct schedule *s, const struct presence *peer);
 void schedule_cq_armed(struct schedule *s);
 void schedule_cq_disarmed(struct schedule *s);
 /* A thread is about to release the engine, whose time is now_ns: WAKE_BACKGROUND or NOTHING, to do

@@ -202,6 +202,9 @@ static bool build(struct progress *progress, uint64_t now_ns)
 		progress->tx_slot[progress->tx_count] = progress->engine->train_slot;
 		to_local_peer |= !train->bare && link_is_local(progress->link.phy, &train->dst);
 		progress->tx_count++;
+		schedule_sent_to(
+			&progress->schedule,
+			local_peer_presence(progress, &train->dst, progress->engine->train_slot));
 	}
 	return to_local_peer;
 }

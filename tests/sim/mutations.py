@@ -417,6 +417,8 @@ MUTATIONS = [
      "what the kernel refused leaves with the next packet that arrives", "processors"),
     ("leaves_it_to_a_poller", "lib/progress/schedule.c:schedule_step_back_returned", "\t\ts->state = SCHEDULE_LOOKING;", "\t\ts->state = SCHEDULE_POLLER_SEEN;",
      "the background thread does not look at the link when the program has stopped polling", "schedule_background"),
+    ("yields_to_strangers", "lib/progress/schedule.c:schedule_polled_empty", "\tif (peer_runs(s, now_ns)) {\n", "\tif (false) {\n",
+     "a poller yields although its peer runs on another processor", "schedule", "machines"),
     ("unit_is_fixed", "lib/progress/schedule.c:units", "n * call_cost_ns(&s->cost)", "n * 300", "the schedule has the times of one machine", "schedule", "machines"),
     ("timers_before_packets", "lib/progress/turn.c:progress_run", "\tany = receive(progress, &now_ns);\n\tremote_run(progress);\n",
      "\tif (rxe_engine_deadline(progress->engine) <= now_ns)\n\t\trxe_engine_expire(progress->engine, now_ns);\n"

@@ -103,6 +103,7 @@ static uint64_t send_all(struct actor *actor)
 	if (actor->to_send > 0 && actor->retry_at_ns == NEVER)
 		start_timer(actor);
 	for (; actor->to_send > 0; actor->to_send--) {
+		schedule_sent_to(&actor->program->schedule, &actor->peer->program->presence);
 		took_ns += deliver(actor->peer, PACKET_MESSAGE);
 		actor->unacked = true;
 		actor->ack_due_ns = NEVER;

@@ -141,8 +141,10 @@ static struct kernel_next poll(struct actor *actor)
 	actor->now_ns = program_clock_ns(program);
 	schedule_polled(&program->schedule, actor->now_ns, actor->thread.cpu);
 	program->programs->observer->polled(program);
-	if (locked)
+	if (locked) {
+		schedule_engine_runs(&program->schedule, actor->now_ns, actor->thread.cpu);
 		return actor_run(actor, poll_runs, RECEIVE_NS + program->programs->cfg.clock_ns);
+	}
 	actor->due_ns = actor->now_ns + ENGINE_BUSY_NS;
 	return actor_run(actor, back_off, CALL_NS);
 }
@@ -207,6 +209,7 @@ static struct kernel_next posted(struct actor *actor)
 	}
 	actor->to_post = 0;
 	schedule_posted(&program->schedule, actor->now_ns, actor->thread.cpu);
+	schedule_engine_runs(&program->schedule, actor->now_ns, actor->thread.cpu);
 	took_ns = program_transmit(program);
 	actor->arrived = took_ns > 0 && was_idle;
 	return actor_run(actor, transmitted, took_ns + program_clock_call_ns(program));

@@ -51,6 +51,7 @@ struct program *programs_add(struct programs *programs)
 	memset(program, 0, sizeof(*program));
 	program->programs = programs;
 	program->engine_now_ns = programs->kernel.now_ns;
+	schedule_attached(&program->schedule, &program->presence);
 	schedule_start(&program->schedule, program_is_held, program);
 	add_actor(program, &program->background, program_background_begins, KERNEL_ANY_CPU);
 	program->background.thread.slice_ns = SHORT_SLICE_NS;

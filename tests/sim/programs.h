@@ -84,6 +84,7 @@ struct packet {
 struct program {
 	struct programs *programs;
 	struct schedule schedule;
+	struct presence presence;
 	struct actor *holder; /* of the engine lock; NULL: free */
 	uint64_t engine_now_ns;
 	/* The kernel takes no packets before this time; packets wait. */

@@ -166,6 +166,94 @@ START_TEST(who_posts_yields_as_who_polls)
 }
 END_TEST
 
+static struct presence peer;
+
+static void peer_runs_on(int cpu)
+{
+	atomic_store(&peer.at_ns, now_ns);
+	atomic_store(&peer.cpu, cpu);
+	schedule_sent_to(&s, &peer);
+}
+
+START_TEST(while_the_peer_runs_elsewhere_nothing_yields)
+{
+	peer_runs_on(OTHER_CPU);
+	polls_empty(NEVER);
+	pass(13 * US);
+	peer_runs_on(OTHER_CPU);
+	polls_empty(NEVER);
+	pass(13 * US);
+	polls_empty(NEVER);
+	expect("     0.0 program polls, finds nothing -> NOTHING\n"
+	       "    13.0 program polls, finds nothing -> NOTHING\n"
+	       "    26.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+START_TEST(a_peer_that_waits_for_this_processor_gets_it)
+{
+	peer_runs_on(PROGRAMS_CPU);
+	polls_empty(NEVER);
+	expect("     0.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+START_TEST(of_a_peer_on_another_host_nothing_is_known)
+{
+	peer_runs_on(OTHER_CPU);
+	schedule_sent_to(&s, NULL);
+	polls_empty(NEVER);
+	expect("     0.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+/* Pollers of this device may be more than there are processors. */
+START_TEST(beside_expensive_yields_a_poller_spins_while_its_peer_runs)
+{
+	polls_empty(NEVER);
+	yields_for(400 * US);
+	peer_runs_on(OTHER_CPU);
+	polls_empty(NEVER);
+	pass(13 * US);
+	polls_empty(NEVER);
+	expect("     0.0 program polls, finds nothing -> YIELD\n"
+	       "   400.0 program yielded for 400.0\n"
+	       "   400.0 program polls, finds nothing -> NOTHING\n"
+	       "   413.0 program polls, finds nothing -> SLEEP until 461.0\n");
+}
+END_TEST
+
+START_TEST(who_posts_to_a_peer_that_runs_yields_only_if_it_does_not_poll)
+{
+	struct schedule_decision decision;
+
+	schedule_posted(&s, now_ns, PROGRAMS_CPU);
+	peer_runs_on(OTHER_CPU);
+	decision = schedule_sent_to_local_peer(&s, now_ns);
+	note_decision("program posts", &decision);
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	decision = schedule_sent_to_local_peer(&s, now_ns);
+	note_decision("program posts", &decision);
+	expect("     0.0 program posts -> YIELD\n"
+	       "     0.0 program posts -> NOTHING\n");
+}
+END_TEST
+
+START_TEST(a_process_shows_where_its_engine_runs)
+{
+	struct presence own = { 0 };
+
+	schedule_engine_runs(&s, now_ns, OTHER_CPU);
+	schedule_attached(&s, &own);
+	schedule_engine_runs(&s, now_ns, OTHER_CPU);
+	ck_assert_uint_eq(own.at_ns, now_ns);
+	ck_assert_int_eq(own.cpu, OTHER_CPU);
+	schedule_attached(&s, NULL);
+	schedule_engine_runs(&s, now_ns + 1, OTHER_CPU);
+	ck_assert_uint_eq(own.at_ns, now_ns);
+}
+END_TEST
+
 /* An emulated processor. Each measurement raises the unit by half at most. */
 START_TEST(the_unit_is_what_a_system_call_takes_here)
 {
@@ -240,6 +328,12 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, after_20_ms_a_yield_is_tried_again);
 	tcase_add_test(tc, a_sleep_ends_when_the_engine_is_due);
 	tcase_add_test(tc, who_posts_yields_as_who_polls);
+	tcase_add_test(tc, while_the_peer_runs_elsewhere_nothing_yields);
+	tcase_add_test(tc, a_peer_that_waits_for_this_processor_gets_it);
+	tcase_add_test(tc, of_a_peer_on_another_host_nothing_is_known);
+	tcase_add_test(tc, beside_expensive_yields_a_poller_spins_while_its_peer_runs);
+	tcase_add_test(tc, who_posts_to_a_peer_that_runs_yields_only_if_it_does_not_poll);
+	tcase_add_test(tc, a_process_shows_where_its_engine_runs);
 	tcase_add_test(tc, the_unit_is_what_a_system_call_takes_here);
 	tcase_add_test(tc, the_unit_is_measured_beside_each_sixteenth_yield);
 	tcase_add_test(tc, a_time_slice_is_expensive_on_a_slow_machine);
