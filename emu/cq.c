@@ -58,8 +58,12 @@ static void add_unpublished(struct rxe_engine *engine, struct rxe_cq *cq)
 	engine->unpublished = cq;
 }
 
+/* The next settle publishes all, and reports the overrun before it fails queue pairs. */
 static void overrun(struct rxe_engine *engine, struct rxe_cq *cq)
 {
+	if (cq->withheld_until_ns)
+		cq->unpublished = false;
+	cq->withheld_until_ns = 0;
 	cq->overrun = true;
 	engine->overrun_pending = true;
 	add_unpublished(engine, cq);
@@ -271,9 +275,6 @@ void rxe_cq_release(struct rxe_engine *engine, struct rxe_cq *cq)
 	cq->unpublished = false;
 	if (rxe_cq_num_withheld(cq) > 0)
 		rxe_cq_show(engine, cq, cq->tail);
-	/* An overrun is for settle to report. */
-	if (cq->overrun && !cq->overrun_reported)
-		add_unpublished(engine, cq);
 }
 
 static void withheld_due(struct rxe_engine *engine, struct rxe_cq *cq)
