@@ -3,6 +3,7 @@
 #include "lib/progress/unkind.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,14 +66,29 @@ static void pause_ns(void *host, uint64_t ns)
 	syscall(SYS_nanosleep, &time, NULL);
 }
 
+/* NULL: not asked for. */
+static const char *setting(void)
+{
+	const char *text = secure_getenv("RXE_DM_WORST");
+
+	return text && *text ? text : NULL;
+}
+
+bool progress_unkind_asked(enum unkind_switch which)
+{
+	char why[UNKIND_WHY_MAX];
+	struct unkind_plan plan;
+
+	return setting() && unkind_plan_parse(&plan, setting(), why) && unkind_has(&plan, which);
+}
+
 static bool read_plan(struct unkind_plan *ret)
 {
-	const char *setting = secure_getenv("RXE_DM_WORST");
 	char why[UNKIND_WHY_MAX];
 
-	if (!setting || !*setting)
+	if (!setting())
 		return false;
-	if (unkind_plan_parse(ret, setting, why))
+	if (unkind_plan_parse(ret, setting(), why))
 		return ret->switches != 0;
 	ctl_log(CTL_LOG_WARNING, "RXE_DM_WORST: %s: the device stays kind", why);
 	return false;
@@ -128,4 +144,16 @@ void progress_unkind_layer(struct progress_unkind *unkind, struct rxe_engine *en
 	unkind_host_init(&unkind->host, &own);
 	cfg->ops = &unkind->host.layer.ops;
 	cfg->host = &unkind->host;
+}
+
+void progress_unkind_fill_receives(const struct progress_unkind *unkind, uint32_t pd,
+				   const struct rxe_ring *ring, uint32_t from)
+{
+	unkind_fill_receives(&unkind->host, pd, ring, from);
+}
+
+void progress_unkind_fill_dm(const struct progress_unkind *unkind, uint8_t *bytes, size_t len)
+{
+	if (unkind && unkind_has(&unkind->plan, UNKIND_FILL_DM))
+		memset(bytes, UNKIND_FILL_BYTE, len);
 }

@@ -9,6 +9,8 @@
 #include "emu/engine.h"
 #include "emu/mr.h"
 #include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/sge.h"
 #include "emu/srq.h"
 
 /* After the first ones, one in N. */
@@ -18,7 +20,6 @@
 
 #define WORD_BYTES  8u
 #define PIECE_BYTES 256u
-#define FILL_BYTE   0xdbu
 /* Completions that change places with one another. */
 #define ORDERED	    64u
 #define LATE_MIN_NS 5000u
@@ -92,12 +93,38 @@ static bool fill(const struct unkind_host *unkind, const struct rxe_mr *mr, uint
 {
 	uint8_t pattern[PIECE_BYTES];
 
-	memset(pattern, FILL_BYTE, sizeof(pattern));
+	memset(pattern, UNKIND_FILL_BYTE, sizeof(pattern));
 	for (size_t at = 0; at < len; at += PIECE_BYTES)
 		if (!store(unkind, mr, iova + at, pattern,
 			   len - at < PIECE_BYTES ? len - at : PIECE_BYTES))
 			return false;
 	return true;
+}
+
+static void fill_piece(const struct unkind_host *unkind, uint32_t pd, const struct rxe_sge *sge)
+{
+	const uint32_t len = sge->length < UNKIND_FILL_MAX ? sge->length : UNKIND_FILL_MAX;
+	struct rxe_span at;
+
+	if (len > 0 &&
+	    rxe_reach(unkind->cfg.engine, (struct rxe_key_user){ pd, 0 }, sge->lkey,
+		      RXE_LOCAL_WRITE, sge->addr, len, &at) == MR_OK &&
+	    is_own(unkind, at.mr))
+		(void)fill(unkind, at.mr, at.iova, len);
+}
+
+void unkind_fill_receives(const struct unkind_host *unkind, uint32_t pd,
+			  const struct rxe_ring *ring, uint32_t from)
+{
+	const uint32_t new = ring->tail - from;
+
+	/* Those that a message has claimed meanwhile are not in the ring any more. */
+	for (uint32_t i = new < rxe_ring_used(ring) ? from : ring->head; i != ring->tail; i++) {
+		const struct rxe_recv_wqe *wqe = rxe_ring_at(ring, i);
+
+		for (uint32_t piece = 0; piece < wqe->num_sge; piece++)
+			fill_piece(unkind, pd, &wqe->sge[piece]);
+	}
 }
 
 /* From the last piece to the first. */

@@ -22,12 +22,18 @@
 #include "lib/unkind/plan.h"
 
 struct rxe_engine;
+struct rxe_ring;
 
 /* The longest time that a completion is late, and the longest pause. */
 #define UNKIND_LATE_NS	100000u
 #define UNKIND_PAUSE_NS 50000u
 
 #define UNKIND_COUNTS 1024u
+
+/* What memory holds before its bytes are there. */
+#define UNKIND_FILL_BYTE 0xdbu
+/* Of the pieces of a posted receive, this many bytes are filled. */
+#define UNKIND_FILL_MAX 65536u
 
 struct unkind_cfg {
 	struct unkind_plan plan;
@@ -59,5 +65,9 @@ struct unkind_host {
 /* The engine's ops and host are then &ret->layer.ops and ret. Sets no completions_asked: the caller
  * does, after rxe_engine_init(). */
 void unkind_host_init(struct unkind_host *ret, const struct unkind_cfg *cfg);
+/* Fills the memory of receives that wait in a ring, from number `from` on, with a pattern. pd: the
+ * ring's protection domain. Their contents are not defined from the post to the completion. */
+void unkind_fill_receives(const struct unkind_host *unkind, uint32_t pd,
+			  const struct rxe_ring *ring, uint32_t from);
 
 #endif

@@ -49,11 +49,11 @@ static void list_switches(const char *word, size_t len, char why[static UNKIND_W
 /* The switches after the seed. False: why. */
 static bool parse_switches(const char *text, uint32_t *ret, char why[static UNKIND_WHY_MAX])
 {
-	uint32_t only = 0, without = 0;
+	uint32_t only = 0, with = 0, without = 0;
 
 	while (*text == ',') {
-		const bool off = text[1] == '-';
-		const char *word = text + 1 + off;
+		const char sign = text[1];
+		const char *word = text + 1 + (sign == '-' || sign == '+');
 		const size_t len = strcspn(word, ",");
 		const uint32_t which = find(word, len);
 
@@ -61,10 +61,10 @@ static bool parse_switches(const char *text, uint32_t *ret, char why[static UNKI
 			list_switches(word, len, why);
 			return false;
 		}
-		*(off ? &without : &only) |= 1u << which;
+		*(sign == '-' ? &without : sign == '+' ? &with : &only) |= 1u << which;
 		text = word + len;
 	}
-	*ret = (only ? only : (1u << UNKIND_NUM_SWITCHES) - 1) & ~without;
+	*ret = ((only ? only : UNKIND_USUAL) | with) & ~without;
 	return true;
 }
 

@@ -27,7 +27,12 @@
 	X(COMPLETION_ORDER, completion_order)                                                      \
 	X(FEW_COMPLETIONS, few_completions)                                                        \
 	X(LATE_EVENTS, late_events)                                                                \
-	X(QP_ORDER, qp_order)
+	X(QP_ORDER, qp_order)                                                                      \
+	X(FILL_RECEIVES, fill_receives)                                                            \
+	X(FILL_DM, fill_dm)
+
+/* Programs that are used every day break fill_receives: it is only on where it is named. */
+#define UNKIND_USUAL (((1u << UNKIND_NUM_SWITCHES) - 1) & ~(1u << UNKIND_FILL_RECEIVES))
 
 enum unkind_switch {
 #define X(name, word) UNKIND_##name,
@@ -43,8 +48,9 @@ struct unkind_plan {
 
 #define UNKIND_WHY_MAX 256
 
-/* Parses "SEED[,SWITCH|,-SWITCH]...": a number; then, from all switches, without those with a
- * minus, or only those without one. False: why says what is wrong, and *ret is unchanged. */
+/* Parses "SEED[,[+|-]SWITCH]...": a number; then the usual switches, with those that have a plus
+ * and without those that have a minus; or, where one has no sign, only those without and with a
+ * plus. False: why says what is wrong, and *ret is unchanged. */
 bool unkind_plan_parse(struct unkind_plan *ret, const char *text, char why[static UNKIND_WHY_MAX]);
 const char *unkind_switch_str(enum unkind_switch which);
 

@@ -12,6 +12,7 @@
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
 #include "lib/progress/memory.h"
+#include "lib/progress/unkind.h"
 #include "lib/refusal/refusal.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
@@ -82,6 +83,8 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 		return vb_fail(vb_object_undo(dm, err));
 	dm->len = attr->length;
 	vb_object_set_handle(dm, dm->newer.handle);
+	progress_unkind_fill_dm(vb_device(context)->progress.link.unkind,
+				vb_device(context)->attachment.arena + dm->offset, dm->len);
 	return &dm->base;
 }
 

@@ -52,6 +52,7 @@ static void fill(struct vb_context *ctx)
 	vb_srq_ops(verbs);
 	vb_xrcd_ops(verbs);
 	vb_post_ops(verbs);
+	vb_post_unkind_ops(verbs);
 	if (RXE_RAW_SUPPORTED) {
 		vb_flow_ops(verbs);
 		vb_counters_ops(verbs);

@@ -43,5 +43,7 @@ void vb_qp_ops(struct verbs_context_65 *verbs);
 void vb_srq_ops(struct verbs_context_65 *verbs);
 void vb_xrcd_ops(struct verbs_context_65 *verbs);
 void vb_post_ops(struct verbs_context_65 *verbs);
+/* After vb_post_ops(): posts of receives on an unkind device, where that is asked for. */
+void vb_post_unkind_ops(struct verbs_context_65 *verbs);
 
 #endif

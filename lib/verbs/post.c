@@ -209,7 +209,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 	return vb_post_recv_list(vb_qp(qp), INJECT_VERB_post_recv, wr, bad_wr);
 }
 
-static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+int vb_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct vb_srq *srq = vb_srq(base);
 	enum post_result result;
@@ -243,6 +243,6 @@ void vb_post_ops(struct verbs_context_65 *verbs)
 
 	ops->post_send = post_send;
 	ops->post_recv = post_recv;
-	ops->post_srq_recv = post_srq_recv;
+	ops->post_srq_recv = vb_post_srq_recv;
 	ops->bind_mw = bind_mw;
 }

@@ -37,4 +37,7 @@ static inline bool vb_tag_matches(const struct ibv_srq *srq)
 	return srq && vb_srq((struct ibv_srq *)(uintptr_t)srq)->srq.tags;
 }
 
+/* post.c: ibv_post_srq_recv(3). */
+int vb_post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
 #endif

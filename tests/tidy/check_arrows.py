@@ -18,7 +18,7 @@ ARROWS = {
     "lib/diagnose": ["lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "lib/abi": [],
     "lib/refusal": ["lib/control", "lib/inject", "emu", "net/wire", "net/link"],
-    "lib/verbs": ["lib/refusal", "lib/abi", "lib/progress", "lib/diagnose", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/verbs": ["lib/refusal", "lib/abi", "lib/unkind", "lib/progress", "lib/diagnose", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "lib/findings": [],
     "lib/check": ["lib/findings", "lib/verbs", "lib/refusal", "lib/abi", "lib/progress", "lib/control", "emu"],
     "lib/mlx5": ["lib/verbs", "lib/refusal", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],

@@ -31,13 +31,16 @@ static void refuse(const char *text, const char *reason)
 
 START_TEST(parses)
 {
-	accept("0", 0, ALL);
-	accept("7", 7, ALL);
-	accept("0xffffffffffffffff", UINT64_MAX, ALL);
+	accept("0", 0, UNKIND_USUAL);
+	accept("7", 7, UNKIND_USUAL);
+	accept("0xffffffffffffffff", UINT64_MAX, UNKIND_USUAL);
 	accept("7,late_reads", 7, ONE(LATE_READS));
 	accept("7,late_reads,fill", 7, ONE(LATE_READS) | ONE(FILL));
-	accept("7,-fill", 7, ALL & ~ONE(FILL));
-	accept("7,-fill,-qp_order", 7, ALL & ~(ONE(FILL) | ONE(QP_ORDER)));
+	accept("7,-fill", 7, UNKIND_USUAL & ~ONE(FILL));
+	accept("7,-fill,-qp_order", 7, UNKIND_USUAL & ~(ONE(FILL) | ONE(QP_ORDER)));
+	accept("7,+fill_receives", 7, ALL);
+	accept("7,+fill_receives,-fill", 7, ALL & ~ONE(FILL));
+	accept("7,fill,+qp_order", 7, ONE(FILL) | ONE(QP_ORDER));
 	accept("7,fill,-fill", 7, 0);
 }
 END_TEST
@@ -55,6 +58,7 @@ START_TEST(refuses)
 	refuse("1,fills", "no switch 'fills'");
 	refuse("1,fill,,fill", "no switch ''");
 	refuse("1,--fill", "no switch '-fill'");
+	refuse("1,+", "no switch ''");
 }
 END_TEST
 
