@@ -21,6 +21,9 @@ MODULES += ["cases_stopped"]
 MODULES += ["cases_memory", "cases_view", "cases_clients"]
 MODULES += ["cases_action", "cases_pages", "cases_sanitizers", "cases_labs", "cases_check"]
 
+# An unkind device.
+MODULES += ["cases_worst"]
+
 
 def all_cases():
     cases = {}

@@ -160,7 +160,7 @@ void end_open(struct end *end, struct ibv_context *context, const struct end_cfg
 		end->channel = ibv_create_comp_channel(end->context);
 		ck_assert_ptr_nonnull(end->channel);
 	}
-	end->cq = make_cq(end);
+	end->cq = end->cfg.cq ? end->cfg.cq : make_cq(end);
 	ck_assert_ptr_nonnull(end->cq);
 	end->memory = aligned_alloc(4096, FIXTURE_MEMORY);
 	ck_assert_ptr_nonnull(end->memory);
@@ -185,7 +185,7 @@ void end_close(struct end *end)
 		ck_assert_int_eq(ibv_destroy_qp(end->qp), 0);
 	if (end->srq)
 		ck_assert_int_eq(ibv_destroy_srq(end->srq), 0);
-	if (end->cq)
+	if (end->cq && !end->cfg.cq)
 		ck_assert_int_eq(ibv_destroy_cq(end->cq), 0);
 	if (end->channel)
 		ck_assert_int_eq(ibv_destroy_comp_channel(end->channel), 0);

@@ -32,6 +32,7 @@ struct end_cfg {
 	bool srq;
 	enum ibv_mtu mtu;  /* 0: the port's */
 	struct ibv_pd *pd; /* NULL: its own */
+	struct ibv_cq *cq; /* NULL: its own */
 	/* Made by ibv_create_cq_ex() with this; NULL: by ibv_create_cq(). */
 	const struct ibv_cq_init_attr_ex *cq_attr;
 };

@@ -32,6 +32,8 @@ class Instance:
         self.env["RXE_DM_ADDRESS"] = self.address
         # Longer than a busy machine may stop a test between two of its programs.
         self.env["RXE_DM_LINGER"] = "120"
+        if os.environ.get("RXE_TEST_WORST"):
+            self.env["RXE_DM_WORST"] = os.environ["RXE_TEST_WORST"]
         if os.environ.get("RXE_TEST_LINK"):
             self.env["RXE_DM_LINK"] = os.environ["RXE_TEST_LINK"]
         self.env.update({f"RXE_DM_{key.upper()}": str(value) for key, value in settings.items()})

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""rxe_dm run --worst: programs that rely on what is not promised fail, and correct ones pass with every seed."""
+
+import functools
+import os
+
+import cases_fabrics
+import cases_perftest
+import cases_pingpong
+import cases_rdmacm
+import cases_verbs
+from instance import Instance
+from program import Failure
+
+SEEDS = 20
+# A wrong program fails with one of these.
+WRONG_SEEDS = 5
+MISTAKES = ("send_buffer", "write_last_byte", "read_last_byte", "receive_early", "old_bytes", "first_queue_pair_first",
+            "send_before_answer", "all_in_one_poll", "flag_by_another", "atomics_of_two", "reposted", "fresh_dm")
+NOT_SO = "not so in round"
+
+
+def mistake(build, name):
+    """Wrong: passes where the device is kind, fails under --worst. Right: passes with every seed."""
+    with Instance(build, f"worst_{name}") as instance:
+        switches = ",+fill_receives" if name == "reposted" else ""
+        program = [os.path.join(build, "tests", "client", "worst_relies"), name]
+        instance.run(program + ["wrong"], env={"RXE_DM_WORST": ""})
+        caught = []
+        for seed in range(1, WRONG_SEEDS + 1):
+            text = instance.run(program + ["wrong"], expect=None, env={"RXE_DM_WORST": f"{seed}{switches}"})
+            if NOT_SO in text:
+                caught.append(seed)
+        print(f"{name}: caught with seeds {caught} of 1 to {WRONG_SEEDS}")
+        if not caught:
+            raise Failure(f"{name}: wrong, and passed with seeds 1 to {WRONG_SEEDS}")
+        for seed in range(1, SEEDS + 1):
+            instance.run(program + ["right"], env={"RXE_DM_WORST": f"{seed}{switches}"})
+
+
+def option(build):
+    """--worst and RXE_DM_WORST: the default seed, and what is refused before the program runs."""
+    with Instance(build, "worst_option") as instance:
+        instance.env.pop("RXE_DM_WORST", None)
+        def worst(*options, **env):
+            instance.env.update(env)
+            done = instance.command("run", *options, "--", "sh", "-c", 'echo "[$RXE_DM_WORST]"')
+            for name in env:
+                del instance.env[name]
+            return done.returncode, done.stdout.strip(), done.stderr
+        for options, env, want in (((), {}, (0, "[]")), (("--worst",), {}, (0, "[1]")), (("--worst=7,fill",), {}, (0, "[7,fill]")),
+                                   ((), {"RXE_DM_WORST": "3"}, (0, "[3]")), (("--worst=7",), {"RXE_DM_WORST": "3"}, (0, "[7]"))):
+            if worst(*options, **env)[:2] != want:
+                raise Failure(f"{options} {env}: {worst(*options, **env)}, expected {want}")
+        for options, env in ((("--worst=x",), {}), (("--worst=1,fil",), {}), ((), {"RXE_DM_WORST": "1,"})):
+            status, text, why = worst(*options, **env)
+            if status != 2 or text or "orst" not in why.lower():
+                raise Failure(f"{options} {env}: {status} {text} {why}")
+
+
+def under(build, case, seeds):
+    """A case whose programs are correct, with an unkind device."""
+    for seed in seeds:
+        os.environ["RXE_TEST_WORST"] = str(seed)
+        print(f"seed {seed}", flush=True)
+        case(build)
+
+
+# Cases of other suites, whose programs rely on nothing more.
+CORRECT = {name: module.CASES[name] for module, names in (
+    (cases_pingpong, ("rc_pingpong_check", "rc_pingpong_dm_check_events", "uc_pingpong_check", "ud_pingpong_check",
+                      "srq_pingpong_events", "xsrq_pingpong_events")),
+    (cases_perftest, ("perftest_send_lat", "perftest_write_lat", "perftest_write_bw", "perftest_read_bw_8_qps", "perftest_atomic_bw",
+                      "perftest_send_bw_events")),
+    (cases_rdmacm, ("rdmacm_rping", "rdmacm_ucmatose", "rdmacm_udaddy", "rdmacm_connect")),
+    (cases_fabrics, ("ucx_rc", "ucx_ud", "libfabric_pingpong")),
+    (cases_verbs, ("verbs_rc", "verbs_ud", "verbs_srq", "verbs_xrc", "verbs_mw", "verbs_dm", "verbs_threads", "verbs_share",
+                   "verbs_events", "verbs_errors")),
+) for name in names}
+
+CASES = {f"worst_{name}": functools.partial(mistake, name=name) for name in MISTAKES}
+CASES["worst_option"] = option
+CASES.update({f"worst_passes_{name}": functools.partial(under, case=case, seeds=(1, 2)) for name, case in CORRECT.items()})
