@@ -17,7 +17,7 @@ from program import Failure, Skip
 MODULES = ["cases_pingpong", "cases_profile", "cases_tools", "cases_perftest", "cases_trouble", "cases_busy", "cases_server",
            "cases_wire", "cases_capture", "cases_report", "cases_faults", "cases_causes", "cases_loss", "cases_lost", "cases_unreliable",
            "cases_namespaces", "cases_veth", "cases_python", "cases_fabrics", "cases_verbs", "cases_rdmacm", "cases_cm", "cases_rsocket", "cases_examples", "cases_install"]
-MODULES += ["cases_stopped"]
+MODULES += ["cases_stopped", "cases_gdb"]
 MODULES += ["cases_memory", "cases_view", "cases_clients"]
 MODULES += ["cases_action", "cases_pages", "cases_sanitizers", "cases_labs", "cases_check"]
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+/* A program for a debugger: it stops with requests outstanding, and with a completion that it has
+ * not polled. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "fixture.h"
+
+#define SEND_AT 4096
+#define RECV_AT 8192
+
+/* A WRITE completes, and the event of the CQ says so. A SEND waits for a receive, which its peer
+ * does not post. */
+START_TEST(outstanding)
+{
+	const struct end_cfg cfg = { .channel = true };
+	struct end a, b;
+	struct ibv_cq *cq;
+	void *arg;
+
+	ends_open(&a, &b, &cfg);
+	ck_assert_int_eq(ibv_req_notify_cq(a.cq, 0), 0);
+	end_post(&a, IBV_WR_RDMA_WRITE, 0x3001, 0, 100);
+	ck_assert_int_eq(ibv_get_cq_event(a.channel, &cq, &arg), 0);
+	end_recv(&a, 0x1001, RECV_AT, 512);
+	end_post(&a, IBV_WR_SEND, 0x2001, SEND_AT, 256);
+	printf("process %d qp 0x%06x peer 0x%06x lkey 0x%08x send %p receive %p\n", getpid(),
+	       a.qp->qp_num, b.qp->qp_num, a.mr->lkey, (void *)(a.memory + SEND_AT),
+	       (void *)(a.memory + RECV_AT));
+	fflush(stdout);
+	pause();
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, outstanding);
+}
+
+int main(void)
+{
+	return fixture_main("verbs_debugged", add);
+}
