@@ -12,6 +12,7 @@
 
 #include "lib/mlx5/newer.h"
 #include "lib/mlx5/prm.h"
+#include "lib/refusal/refusal.h"
 #include "lib/verbs/mlx5_calls.h"
 
 #define EXPORT_MAGIC 0x6d656d755f657872ull /* "rxe_umem" */
@@ -23,17 +24,20 @@ struct exported {
 	uint32_t reserved;
 };
 
-static void *fail(int err)
+/* A call that fails leaves errno set, as libibverbs' do, and reports why. */
+#define fail(err)   fail_as(__func__, err)
+#define result(err) result_as(__func__, err)
+
+static void *fail_as(const char *call, int err)
 {
-	errno = err;
+	rxe_dm_report_refusal(call, err);
 	return NULL;
 }
 
-/* A call that fails returns its errno and leaves errno so, as libibverbs' do. */
-static int result(int err)
+static int result_as(const char *call, int err)
 {
 	if (err)
-		errno = err;
+		rxe_dm_report_refusal(call, err);
 	return err;
 }
 
@@ -44,10 +48,14 @@ bool mlx5dv_is_supported(struct ibv_device *device)
 
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
 {
-	if (!attr || (attr->flags & ~(uint32_t)MLX5DV_CONTEXT_FLAGS_DEVX))
-		return fail(EINVAL);
-	if (attr->comp_mask || !mlx5dv_is_supported(device))
-		return fail(EOPNOTSUPP);
+	if (!attr)
+		return fail(refuse(WHY_NULL, "attr"));
+	if (attr->flags & ~(uint32_t)MLX5DV_CONTEXT_FLAGS_DEVX)
+		return fail(refuse(WHY_UNKNOWN_BITS, "flags", (uint64_t)attr->flags));
+	if (attr->comp_mask)
+		return fail(refuse(WHY_BITS_REFUSED, "comp_mask", (uint64_t)attr->comp_mask));
+	if (!mlx5dv_is_supported(device))
+		return fail(refuse(WHY_NOT_MLX5));
 	return ibv_open_device(device);
 }
 
@@ -57,12 +65,12 @@ static int init_pd(struct mlx5dv_obj *obj, uint64_t obj_type)
 	int err;
 
 	if (!obj)
-		return EINVAL;
+		return refuse(WHY_NULL, "obj");
 	if (obj_type != MLX5DV_OBJ_PD)
-		return EOPNOTSUPP;
+		return refuse(WHY_BITS_REFUSED, "obj_type", obj_type);
 	pd = obj->pd.out;
 	if (!pd)
-		return EINVAL;
+		return refuse(WHY_NULL, "obj->pd.out");
 	err = rxe_dm_mlx5_calls()->pd_number(obj->pd.in, &pd->pdn);
 	if (!err)
 		pd->comp_mask = 0;
@@ -86,12 +94,14 @@ static struct mlx5dv_devx_umem *program_umem(struct vb_umem *umem)
 	return (struct mlx5dv_devx_umem *)(void *)&umem->umem_id;
 }
 
-static struct mlx5dv_devx_umem *reg(struct ibv_context *context, const struct vb_umem_want *want)
+static struct mlx5dv_devx_umem *reg(const char *call, struct ibv_context *context,
+				    const struct vb_umem_want *want)
 {
 	struct vb_umem *umem;
-	int err = context ? rxe_dm_mlx5_calls()->umem_reg(context, want, &umem) : EINVAL;
+	int err = context ? rxe_dm_mlx5_calls()->umem_reg(context, want, &umem)
+			  : refuse(WHY_NULL, "context");
 
-	return err ? fail(err) : program_umem(umem);
+	return err ? fail_as(call, err) : program_umem(umem);
 }
 
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size,
@@ -99,7 +109,7 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context, void 
 {
 	const struct vb_umem_want want = { addr, size, access, -1 };
 
-	return reg(context, &want);
+	return reg(__func__, context, &want);
 }
 
 /* Memory is known to be contiguous within a page only: its size or a smaller one must do. */
@@ -107,7 +117,7 @@ static int check_pages(uint64_t bitmap)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	return bitmap & (page | (page - 1)) ? 0 : EINVAL;
+	return bitmap & (page | (page - 1)) ? 0 : refuse(WHY_UMEM_PAGES, bitmap, page);
 }
 
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
@@ -118,17 +128,17 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
 	int err;
 
 	if (!in)
-		return fail(EINVAL);
+		return fail(refuse(WHY_NULL, "umem_in"));
 	if (in->comp_mask & ~(uint64_t)MLX5DV_UMEM_MASK_DMABUF)
-		return fail(EOPNOTSUPP);
+		return fail(refuse(WHY_BITS_REFUSED, "comp_mask", (uint64_t)in->comp_mask));
 	want = (struct vb_umem_want){ in->addr, in->size, in->access, -1 };
 	if (in->comp_mask & MLX5DV_UMEM_MASK_DMABUF) {
 		if (newer->dmabuf_fd < 0)
-			return fail(EBADF);
+			return fail(refuse(WHY_BAD_FD, newer->dmabuf_fd));
 		want.fd = newer->dmabuf_fd;
 	}
 	err = check_pages(in->pgsz_bitmap);
-	return err ? fail(err) : reg(context, &want);
+	return err ? fail(err) : reg(__func__, context, &want);
 }
 
 int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *umem)
@@ -151,8 +161,10 @@ int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *umem, void *data)
 {
 	struct exported exported = { .magic = EXPORT_MAGIC };
 
-	if (!data || !rxe_dm_mlx5_calls()->umem_check(umem_of(umem)))
-		return result(EINVAL);
+	if (!data)
+		return result(refuse(WHY_NULL, "data"));
+	if (!rxe_dm_mlx5_calls()->umem_check(umem_of(umem)))
+		return result(refuse(WHY_NOT_LIVE, (void *)umem, "umem"));
 	exported.umem_id = umem->umem_id;
 	memcpy(data, &exported, sizeof(exported));
 	return 0;
@@ -165,10 +177,10 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_import(struct ibv_context *context, vo
 	int err;
 
 	if (!context || !data)
-		return fail(EINVAL);
+		return fail(refuse(WHY_NULL, context ? "data" : "context"));
 	memcpy(&exported, data, sizeof(exported));
 	if (exported.magic != EXPORT_MAGIC)
-		return fail(EINVAL);
+		return fail(refuse(WHY_UMEM_EXPORT));
 	err = rxe_dm_mlx5_calls()->umem_import(context, exported.umem_id, &umem);
 	return err ? fail(err) : program_umem(umem);
 }
@@ -187,7 +199,7 @@ static int create_mkey(struct ibv_context *context, const void *in, size_t inlen
 	if (err)
 		return err;
 	if (!out || outlen < PRM_CREATE_MKEY_OUT)
-		return EINVAL;
+		return refuse(WHY_PRM_SHORT, "out", outlen);
 	err = rxe_dm_mlx5_calls()->mkey_create(context, &want, ret);
 	if (!err)
 		prm_emit_create_mkey(out, outlen, (*ret)->key);
@@ -198,12 +210,14 @@ struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, cons
 					       size_t inlen, void *out, size_t outlen)
 {
 	struct vb_mkey *mkey;
-	int err = EOPNOTSUPP;
+	int err;
 
 	if (!context || !in || inlen < PRM_OPCODE_BYTES)
-		return fail(EINVAL);
-	if (prm_opcode(in) == PRM_CREATE_MKEY)
-		err = create_mkey(context, in, inlen, out, outlen, &mkey);
+		return fail(context && in ? refuse(WHY_PRM_SHORT, "in", inlen)
+					  : refuse(WHY_NULL, context ? "in" : "context"));
+	err = prm_opcode(in) == PRM_CREATE_MKEY
+		      ? create_mkey(context, in, inlen, out, outlen, &mkey)
+		      : refuse(WHY_PRM_OPCODE, prm_opcode(in));
 	if (!err)
 		return (struct mlx5dv_devx_obj *)(void *)mkey;
 	prm_emit_status(out, outlen, PRM_STATUS_BAD_PARAM);

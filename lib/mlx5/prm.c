@@ -6,6 +6,8 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
+#include "lib/refusal/refusal.h"
+
 #define ACCESS_MODE_MTT 1u
 #define ANY_QP		0xffffffu
 
@@ -79,13 +81,13 @@ static uint32_t rights_of(const void *in)
 int prm_parse_create_mkey(struct vb_mkey_want *ret, const void *in, size_t len)
 {
 	if (len < PRM_CREATE_MKEY_IN)
-		return EINVAL;
+		return refuse(WHY_PRM_SHORT, "in", len);
 	/* Only a plain translation of a umem for all queue pairs: no UMR, no other VHCA. */
 	if (!get(in, UMEM_VALID, 1) || get(in, MKC_FREE, 1) || get(in, MKC_ACCESS_MODE_4_2, 3) ||
 	    get(in, MKC_ACCESS_MODE_1_0, 2) != ACCESS_MODE_MTT || get(in, MKC_OTHER_VHCA, 2) ||
 	    get(in, MKC_UMR_EN, 1) || get(in, MKC_QPN, 24) != ANY_QP || get(in, MKC_LENGTH64, 1) ||
 	    get(in, MKC_BSF_EN, 1) || get(in, MKC_CRYPTO_EN, 2))
-		return EOPNOTSUPP;
+		return refuse(WHY_PRM_MKEY);
 	*ret = (struct vb_mkey_want){
 		.pdn = get(in, MKC_PD, 24),
 		.umem_id = get(in, UMEM_ID, 32),

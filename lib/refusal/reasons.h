@@ -461,6 +461,19 @@
 
 /* mlx5. */
 #define WHY_NOT_MLX5 "not_mlx5", EOPNOTSUPP, NULL, "the instance was started without '--mlx5 on'"
+#define WHY_UMEM_PAGES \
+	"umem_pages", EINVAL, NULL, \
+	"pgsz_bitmap 0x%" PRIx64 " has no page size of at most %" PRIu64 " bytes"
+#define WHY_UMEM_EXPORT \
+	"umem_export", EINVAL, NULL, \
+	"the data is not from mlx5dv_devx_umem_export()"
+#define WHY_PRM_SHORT "prm_short", EINVAL, NULL, "%s has only %zu bytes"
+#define WHY_PRM_OPCODE \
+	"prm_opcode", EOPNOTSUPP, NULL, \
+	"command 0x%x is none of the device's: CREATE_MKEY is"
+#define WHY_PRM_MKEY \
+	"prm_mkey", EOPNOTSUPP, NULL, \
+	"a memory key must be a plain translation of a umem for all queue pairs"
 #define WHY_UMEM_READ_ONLY \
 	"umem_read_only", EINVAL, NULL, \
 	"a key that permits writes needs a umem with IBV_ACCESS_LOCAL_WRITE"
