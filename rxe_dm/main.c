@@ -36,6 +36,9 @@ const struct command command_table[] = {
 	{ "report", "[-o FILE] CAPTURE.pcapng|DIR",
 	  "make one HTML file from a capture or from a recorded run", command_report, COMMAND_FINDS,
 	  NULL, NULL },
+	{ "explore", "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
+	  "run a program under many faults, and find those that break it", command_explore,
+	  COMMAND_STARTS, NULL, NULL },
 	{ "rdma", "[OPTIONS] OBJECT [show] [DEV]", "show devices as iproute2's rdma(8) does",
 	  command_rdma, COMMAND_FINDS, NULL, NULL },
 };

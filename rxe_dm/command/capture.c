@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ struct capturing {
 	const char *name;
 	bool is_new;						  /* the file was made by us */
 	uint64_t device, max_packets, length_s, keep, buffer_mib; /* options; 0: no limit */
+	uint64_t last_mib;
 	bool both;
 	uint64_t end_ns;   /* UINT64_MAX: never */
 	uint64_t epoch_ns; /* from CLOCK_MONOTONIC to 1970 */
@@ -145,6 +147,39 @@ static int flush(const struct capturing *c)
 	return errno ? -errno : -EIO;
 }
 
+static int write_start(struct capturing *c);
+
+/* Sets "packets.old.pcapng" for packets.pcapng. */
+static void older_name(char ret[static PATH_MAX], const char *name)
+{
+	const char *slash = strrchr(name, '/'), *dot = strrchr(name, '.');
+	const size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - name) : strlen(name);
+
+	snprintf(ret, PATH_MAX, "%.*s.old%s", (int)stem, name, name + stem);
+}
+
+/* Two files hold the last packets: once the newer one has half of the bytes that --last allows, it
+ * replaces the older one. 0 or a negative errno. */
+static int turn_over(struct capturing *c)
+{
+	char older[PATH_MAX];
+	int rc;
+
+	if (c->last_mib == 0 || c->file == stdout || ftello(c->file) < (off_t)(c->last_mib << 19))
+		return 0;
+	rc = flush(c);
+	older_name(older, c->name);
+	if (!rc && rename(c->name, older))
+		rc = -errno;
+	if (rc)
+		return rc;
+	c->file = freopen(c->name, "we", c->file);
+	if (!c->file)
+		return -errno;
+	setvbuf(c->file, NULL, _IOFBF, FILE_BUFFER);
+	return write_start(c);
+}
+
 /* True: go on. */
 static bool pass(struct capturing *c)
 {
@@ -154,6 +189,8 @@ static bool pass(struct capturing *c)
 		return false;
 	if (n > 0)
 		c->error = flush(c);
+	if (!c->error)
+		c->error = turn_over(c);
 	if (c->error)
 		return false;
 	rest(n > 0 ? REST_BUSY_NS : REST_NS);
@@ -291,10 +328,12 @@ static int report(const struct capturing *c)
 	return c->error && c->error != -EPIPE ? 1 : 0;
 }
 
-static int write_start(struct capturing *c, const char *name)
+static int write_start(struct capturing *c)
 {
+	char name[32];
 	int rc;
 
+	snprintf(name, sizeof(name), "rxe_dm%u", (uint32_t)c->device);
 	if (c->file != stdout && ftruncate(fileno(c->file), 0) && errno != EINVAL)
 		return -errno;
 	rc = capture_write_start(c->file, name);
@@ -317,7 +356,7 @@ static int capture(struct capturing *c)
 			(void)unlink(c->name);
 		return 1;
 	}
-	c->error = write_start(c, name);
+	c->error = write_start(c);
 	if (c->error)
 		return report(c);
 	programs = wait_for_programs(c);
@@ -375,6 +414,12 @@ int command_capture(int argc, char **argv)
 		  .number = &c.keep,
 		  .min = 32,
 		  .max = CAPTURE_KEEP_MAX },
+		{ .name = "last",
+		  .argument = "MIB",
+		  .help = "the last MIB of packets only, in FILE and in another one of '.old'",
+		  .number = &c.last_mib,
+		  .min = 1,
+		  .max = 1 << 20 },
 		{ .name = "buffer",
 		  .argument = "MIB",
 		  .help = "size of each program's ring, default 16",

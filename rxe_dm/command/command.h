@@ -92,6 +92,7 @@ int command_fault(int argc, char **argv);
 int command_rdma(int argc, char **argv); /* also as a program of that name */
 int command_lab(int argc, char **argv);
 int command_report(int argc, char **argv);
+int command_explore(int argc, char **argv);
 void fault_help(void);
 void fault_words(void);
 

@@ -56,7 +56,7 @@ _rxe_dm() {
 	word=${COMP_WORDS[at]}
 	if [ -n "$expects" ]; then
 		_rxe_dm_values "$expects" "$current"
-	elif [ "$command" = run ] && { [ "$at" -lt "$COMP_CWORD" ] || [[ $current != -* ]]; }; then
+	elif [[ $command = @(run|explore) ]] && { [ "$at" -lt "$COMP_CWORD" ] || [[ $current != -* ]]; }; then
 		_rxe_dm_program "$at" "$current"
 	elif [ "$at" -lt "$COMP_CWORD" ] && [[ $current != -* ]]; then
 		_rxe_dm_values "${follows[$word]:-}" "$current"

@@ -15,6 +15,7 @@
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/run.h"
 #include "rxe_dm/command/run_check.h"
+#include "rxe_dm/command/run_tool.h"
 
 /* A name and no path: a path in LD_PRELOAD has no blank. */
 #define RSOCKETS    "librspreload.so"
@@ -187,6 +188,7 @@ int command_run(int argc, char **argv)
 	bool rsockets = false, host = false, keep = false;
 	uint64_t view = RUN_VIEW_PRELOAD;
 	const char *worst = NULL;
+	struct run_tool tool = { 0 };
 	const struct command_option own[] = {
 		{ .name = "view",
 		  .argument = "preload|none",
@@ -207,6 +209,7 @@ int command_run(int argc, char **argv)
 		  .argument = "[=SEED[,SWITCH]...]",
 		  .help = "let the device be as unkind as the standard allows (RXE_DM_WORST)",
 		  .text = &worst },
+		RUN_TOOL_OPTIONS(tool),
 		RUN_CHECK_OPTIONS(check),
 		{ 0 },
 	};
@@ -221,6 +224,8 @@ int command_run(int argc, char **argv)
 		fprintf(stderr, "rxe_dm: run what? For example: rxe_dm run ibv_devinfo\n");
 		return 2;
 	}
+	if (tool.record || tool.world)
+		return tool_run(argc, argv, options.rest);
 	if (!set_worst(worst) || !run_check_prepare(&check))
 		return 2;
 	if (!find_libraries(folders) || (rsockets && !has_rsockets(folders)) ||

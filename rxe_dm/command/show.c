@@ -9,8 +9,10 @@
 
 #include "lib/control/connection.h"
 #include "lib/control/profile.h"
+#include "net/link/clock.h"
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/findings.h"
+#include "rxe_dm/command/show_rates.h"
 #include "rxe_dm/command/view.h"
 
 struct show {
@@ -20,6 +22,7 @@ struct show {
 	bool packets; /* of failed queue pairs only */
 	uint32_t qpn; /* ... of this one; 0: of all */
 	bool findings, checks;
+	uint64_t every_ms; /* of watch */
 };
 
 enum state {
@@ -116,13 +119,17 @@ static void print_packets(const struct view *view, uint32_t qpn)
 
 static int show_once(struct ctl_client *client, const struct show *show)
 {
+	static struct show_rates rates;
 	static struct view view;
 	int rc = view_take(&view, client);
 
 	if (rc)
 		return rc;
-	if (show->watch && !show->json)
+	if (show->watch && !show->json) {
 		printf("\033[H\033[2J");
+		show_rates(&rates, &view, clock_now_ns(), stdout);
+		putchar('\n');
+	}
 	if (show->json)
 		rc = show_json(&view, stdout);
 	else if (show->limits)
@@ -139,12 +146,13 @@ static int show_once(struct ctl_client *client, const struct show *show)
 
 static int show(struct ctl_client *client, const struct show *show)
 {
-	const struct timespec second = { .tv_sec = 1 };
+	const struct timespec pause = { .tv_sec = (time_t)(show->every_ms / 1000),
+					.tv_nsec = (long)(show->every_ms % 1000) * 1000000 };
 	int rc;
 
 	do {
 		rc = show_once(client, show);
-	} while (rc == 0 && show->watch && nanosleep(&second, NULL) == 0);
+	} while (rc == 0 && show->watch && nanosleep(&pause, NULL) == 0);
 	if (rc == -ENODEV && show->watch)
 		return 0; /* the server has ended */
 	if (rc && rc != -EPIPE)
@@ -206,12 +214,18 @@ static int show_lab(const struct show *show)
 
 int command_show(int argc, char **argv)
 {
-	struct show what = { 0 };
+	struct show what = { .every_ms = 1000 };
 	const struct command_option own[] = {
 		{ .name = "json", .help = "as JSON, with everything in it", .given = &what.json },
 		{ .name = "watch",
 		  .help = "repeat every second, until Ctrl-C",
 		  .given = &what.watch },
+		{ .name = "every",
+		  .argument = "MS",
+		  .help = "with --watch: milliseconds between two views, default 1000",
+		  .number = &what.every_ms,
+		  .min = 10,
+		  .max = 3600000 },
 		{ .name = "features",
 		  .help = "what each function of libibverbs and libmlx5 does",
 		  .given = &what.features },

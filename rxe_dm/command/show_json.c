@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/control/client.h"
 #include "lib/control/settings.h"
@@ -373,6 +374,14 @@ static json_t *json_device(const struct view_device *device)
 	return ret;
 }
 
+static uint64_t epoch_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 int show_json(const struct view *view, FILE *to)
 {
 	const struct ctl_msg_status *status = &view->status;
@@ -382,6 +391,7 @@ int show_json(const struct view *view, FILE *to)
 	set_string(root, "instance", status->instance);
 	set_number(root, "pid", (uint64_t)status->pid);
 	set_string(root, "version", status->version);
+	set_number(root, "time_ns", epoch_ns());
 	set_number(root, "uptime_s", status->uptime_ns / 1000000000);
 	set_bool(root, "persistent", status->persistent);
 	set_number(root, "linger_s", status->linger_s);

@@ -23,6 +23,7 @@ MODULES += ["cases_action", "cases_pages", "cases_sanitizers", "cases_labs", "ca
 
 # An unkind device.
 MODULES += ["cases_worst"]
+MODULES += ["cases_explore"]
 
 
 def all_cases():

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""Processes of a run: ended with their group, and with this process."""
+
+import ctypes
+import fcntl
+import os
+import signal
+import socket
+import struct
+import subprocess
+
+CLONE_NEWNET = 0x40000000
+PR_SET_PDEATHSIG = 1
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def end_with_parent():
+    """For preexec_fn: a child is interrupted when the process that started it ends in any way."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+
+
+def start(args, env, **options):
+    return subprocess.Popen(args, env=env, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent, **options)
+
+
+def end_group(pid, sig=signal.SIGKILL):
+    """Ends what is left of the process group of a child that leads one."""
+    try:
+        os.killpg(pid, sig)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def network_of_its_own():
+    """Moves this process to a new network namespace with a loopback interface. False: not permitted."""
+    if libc.unshare(CLONE_NEWNET):
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        request = struct.pack("16sH14x", b"lo", 0)
+        flags = struct.unpack_from("16sH", fcntl.ioctl(sock, SIOCGIFFLAGS, request))[1]
+        fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | IFF_UP))
+    return True

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""The search: trials in many worlds, several at a time, failures in groups, each group reduced to a world file."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pool
+import reduce
+import trial
+import world
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "report"))
+import pcapng  # noqa: E402
+import wire  # noqa: E402
+
+MOST_GROUPS = 5
+SEARCH_SHARE = 0.6  # of the time; the rest is for reducing
+PLAIN_RUNS = 2
+RECORD_TRIES = 5
+
+
+class Group:
+    """Failures of one key. world: the smallest that failed; count: how many did."""
+
+    def __init__(self, number, made, result):
+        self.number, self.world, self.result, self.count = number, made, result, 1
+        self.sentence, self.folder = "", ""
+
+    def add(self, made):
+        self.count += 1
+        if len(made.items) < len(self.world.items):
+            self.world = made
+
+
+class Unfit(Exception):
+    """The program cannot be explored, and why."""
+
+
+def opcodes_of(folder):
+    """Names of the opcodes in a record; None: it has no packets."""
+    try:
+        packets, _ = pcapng.read(os.path.join(folder, "packets.pcapng"))
+    except (OSError, pcapng.NotACapture):
+        return None
+    return {wire.name(packet.transport[0]) for packet in packets} or None
+
+
+class Search:
+    """plan: how to run; told: shows progress (output.Progress)."""
+
+    def __init__(self, plan, options, told):
+        self.plan, self.options, self.told = plan, options, told
+        self.deadline = time.monotonic() + options.time_s if options.time_s else None
+        self.began, self.trials, self.groups = time.monotonic(), 0, {}
+        self.pool = pool.Pool(options.jobs, trial.run)
+
+    def close(self):
+        self.pool.close()
+
+    def start(self, made, folder=None):
+        self.trials += 1
+        self.pool.start(made, (self.plan, made, f"explore-{os.getpid()}-{self.trials}", folder))
+
+    def next(self):
+        """World and result of the next trial that ends."""
+        made, result = self.pool.next()
+        if result is None or result.broken:
+            raise Unfit(f"{result.broken if result else 'a trial died'} (world: {made.describe()})")
+        return made, result
+
+    def many(self, worlds, folder=None):
+        """The results of one trial in each world, in any order."""
+        waiting, results = list(worlds), []
+        while waiting or self.pool.trials:
+            while waiting and not self.pool.is_full():
+                self.start(waiting.pop(0), folder)
+            results.append(self.next()[1])
+        return results
+
+    def is_over(self, share=1.0):
+        if self.deadline is None:
+            return False
+        return time.monotonic() > self.began + share * (self.deadline - self.began)
+
+    def plain(self):
+        """The program without faults: it must end well, and its time bounds that of trials. Returns the opcodes it sent."""
+        folder = os.path.join(self.options.state, "plain")
+        results = self.many([world.World()], folder) + self.many([world.World()] * (PLAIN_RUNS - 1))
+        for result in results:
+            if result.failed:
+                raise Unfit(f"the program fails without any fault: {result.sentence()}")
+        if self.plan.timeout_s is None:
+            self.plan.timeout_s = 10 + 10 * max(result.seconds for result in results)
+        return opcodes_of(folder)
+
+    def run(self, drawer, first):
+        """Tries worlds until the runs or the time are used up. Returns the number of the next world."""
+        number, done = first, 0
+        while True:
+            while not self.pool.is_full() and number - first < self.options.runs and not self.is_over(SEARCH_SHARE):
+                self.start(drawer.world(number))
+                number += 1
+            if not self.pool.trials:
+                return number
+            made, result = self.next()
+            done += 1
+            if result.failed:
+                self.add(made, result)
+            self.told.tried(done, sum(group.count for group in self.groups.values()), len(self.groups))
+
+    def add(self, made, result):
+        group = self.groups.get(result.key())
+        if group:
+            group.add(made)
+            return
+        group = self.groups[result.key()] = Group(len(self.groups) + 1, made, result)
+        self.told.found(group)
+
+    def reduce_all(self):
+        for key, group in list(self.groups.items())[:MOST_GROUPS]:
+            self.told.reducing(group)
+            reducer = reduce.Reducer(self.many, key)
+            reducer.reduce(group.world, self.is_over)
+            group.world, group.sentence = reduce.settle(reducer, world.World())
+            self.write(group)
+            self.told.reduced(group, reducer.trials)
+
+    def write(self, group):
+        """The world file, a record of a run that fails, and its report."""
+        group.folder = os.path.join(self.options.state, f"failure-{group.number}")
+        os.makedirs(group.folder, exist_ok=True)
+        with open(os.path.join(group.folder, "world"), "w", encoding="utf-8") as file:
+            file.write(f"# {group.sentence}\n# {group.result.sentence()}\n{group.world.text()}\n")
+        record = os.path.join(group.folder, "record")
+        for _ in range(RECORD_TRIES):
+            if self.many([group.world], record)[0].failed:
+                subprocess.run([self.plan.command, "report", record, "-o", os.path.join(group.folder, "report.html")],
+                               stdout=subprocess.DEVNULL, stderr=sys.stderr, check=False)
+                return

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: MIT
+"""rxe_dm explore and rxe_dm run --record, --world: programs with a mistake are found, reduced and repeated, and their corrected
+twins survive the same worlds; a record is complete whatever ends the program."""
+
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+import pcapng
+from instance import Instance, free_port, need_program
+from program import Failure, Program, until
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "rxe_dm", "explore")
+# The group of worlds in which each program fails, and its last line.
+BUGS = {
+    "early_ack": ("lossy", "a write is not there"),
+    "lost_credit": ("lossy", "no credit is left"),
+    "forgotten_receive": ("faulty", "the connection fails again and again"),
+    "double_free": ("faulty", "free(): double free"),
+    "missing_fence": ("legal", "what was sent is not what was read"),
+}
+RUNS, CORRECTED_RUNS, REPEATS = 24, 12, 6
+SENTENCE = re.compile(r"# fails (\d+) of 10 times with (?:this line|these \d+ lines), (\d+) of 10 without: ")
+
+
+def bugs_of(build):
+    path = os.path.join(build, "tests", "client", "explore_bugs")
+    need_program(path)
+    return path
+
+
+def explored(instance, folder, *args, timeout_s=300):
+    """Exit status and output of rxe_dm explore."""
+    program = Program("rxe_dm explore", [instance.command_path, "explore", "--state", os.path.join(folder, "state"), *args],
+                      instance.env)
+    instance.programs.append(program)
+    return program.wait(timeout_s), program.text()
+
+
+def need_repeats(instance, world, program):
+    """A run in the reduced world fails, in some of a few."""
+    for _ in range(REPEATS):
+        done = instance.command("run", "--world", world, "--", *program, timeout_s=60)
+        if done.returncode != 0:
+            return
+    raise Failure(f"{REPEATS} runs in {world} passed")
+
+
+def found(bug):
+    """A case: the program is found in its group, its world is small and repeats, and the corrected program survives it."""
+    group, words = BUGS[bug]
+
+    def case(build):
+        program = [bugs_of(build), bug]
+        with tempfile.TemporaryDirectory() as folder, Instance(build, f"explore_{bug}"[:20]) as instance:
+            junit = os.path.join(folder, "junit.xml")
+            status, text = explored(instance, folder, "--worlds", group, "--runs", str(RUNS), "--junit", junit, "--", *program)
+            if status != 1 or words not in text:
+                raise Failure(f"explore: exit {status}, expected 1 and '{words}'")
+            world = os.path.join(folder, "state", "failure-1", "world")
+            with open(world, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            counts = SENTENCE.match(lines[0])
+            if not counts or int(counts[1]) < 5 or int(counts[2]) != 0:
+                raise Failure(f"the sentence is: {lines[0]}")
+            print("\n".join(lines))
+            if len([line for line in lines if not line.startswith("#")]) > 2:
+                raise Failure("more than two lines are left")
+            need_repeats(instance, world, program)
+            need_suite(junit)
+            if not os.path.exists(os.path.join(folder, "state", "failure-1", "report.html")):
+                raise Failure("the failure has no report")
+    return case
+
+
+def need_suite(path):
+    suite = xml.etree.ElementTree.parse(path).getroot()
+    if suite.tag != "testsuite" or int(suite.get("failures")) < 1 or len(suite.findall("testcase/failure")) != int(suite.get("failures")):
+        raise Failure(f"JUnit: {xml.etree.ElementTree.tostring(suite)}")
+
+
+def corrected(build):
+    """What is found in the programs with mistakes is not found in the corrected ones; the second call goes on where the first
+    ended."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "explore_corrected") as instance:
+        for bug, (group, _) in BUGS.items():
+            args = ["--worlds", group, "--runs", str(CORRECTED_RUNS), "--", bugs_of(build), bug, "corrected"]
+            status, text = explored(instance, folder, *args)
+            if status != 0 or f"{CORRECTED_RUNS} worlds" not in text:
+                raise Failure(f"{bug}, corrected: exit {status}")
+        with open(os.path.join(folder, "state", "state.json"), encoding="utf-8") as file:
+            numbers = set(json.load(file).values())
+        if numbers != {CORRECTED_RUNS}:
+            raise Failure(f"the next worlds are {numbers}")
+
+
+def modules():
+    """world, reduce and draw of the source tree."""
+    sys.path.insert(0, SOURCE)
+    try:
+        import draw
+        import reduce
+        import world
+        return world, reduce, draw
+    finally:
+        sys.path.remove(SOURCE)
+
+
+def rules(build):
+    """Every kind of rule that is drawn, with every opcode, is one that a server takes."""
+    _, _, draw = modules()
+    drawer, kinds = draw.Drawer(1, draw.GROUPS[-1]), {}
+    for number in range(600):
+        for rule in drawer.world(number).rules():
+            words = rule.split()
+            kinds.setdefault((words[0], *[word for word in words if word.startswith(("opcode=", "status=", "name="))]), rule)
+    found = list(kinds.values())
+    if len(found) < 40:
+        raise Failure(f"only {len(found)} kinds of rules: {sorted(kinds)}")
+    with tempfile.TemporaryDirectory() as folder:
+        for at in range(0, len(found), 30):
+            path = os.path.join(folder, "rules")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("\n".join(found[at:at + 30]))
+            with Instance(build, "explore_rules", faults=path) as instance:
+                done = instance.command("start")
+                if done.returncode != 0:
+                    raise Failure(f"a rule is refused: {done.stderr}")
+
+
+class Trial:
+    failed = ""
+
+
+def reduced(_build):
+    """Without a device: of seven lines the two remain that together fail, with the smallest count that fails."""
+    world, reduce, _ = modules()
+    made = world.parse("worst 7,late_reads,fill\nfault drop opcode=SEND_* nth=30\nfault delay opcode=ACKNOWLEDGE nth=2 time=900us\n"
+                       "fault duplicate opcode=SEND_* nth=3\nfault rnr_nak dir=in opcode=SEND_* nth=12..13 timer=1\nkill 2 after=50ms\n")
+    tried = []
+
+    def fails(candidate):
+        rules = " ".join(candidate.rules())
+        at = re.search(r"rnr_nak .* nth=(\d+)", rules)
+        return "fill" in candidate.switches() and at and int(at[1]) >= 3
+
+    def many(worlds):
+        results = []
+        for candidate in worlds:
+            tried.append(candidate)
+            result = Trial()
+            result.failed = "exit 1" if fails(candidate) else ""
+            results.append(result)
+        return results
+
+    small = reduce.Reducer(many).reduce(made, lambda: False)
+    if small.lines() != ["worst 7,fill", "fault rnr_nak opcode=SEND_* nth=3 timer=1"]:
+        raise Failure(f"left: {small.lines()} after {len(tried)} trials")
+    if world.parse(small.text()) != small:
+        raise Failure("a world is not what its text says")
+    for wrong in ("drop nth=1", "worst late_reads", "kill it"):
+        try:
+            world.parse(wrong)
+        except world.BadWorld:
+            continue
+        raise Failure(f"'{wrong}' is taken for a world")
+
+
+def refused(build):
+    """A program that fails by itself is not explored; a world that is none, and a rule that is none, are named."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "explore_refused") as instance:
+        status, text = explored(instance, folder, "--", "false")
+        if status != 2 or "the program fails without any fault: exit 1" not in text:
+            raise Failure(f"explore false: exit {status}: {text}")
+        for line, words in (("fault dorp", "dorp"), ("drop nth=1", "expected worst, fault or kill")):
+            path = os.path.join(folder, "world")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(line + "\n")
+            done = instance.command("run", "--world", path, "--", "true")
+            if done.returncode not in (1, 2) or words not in done.stderr:
+                raise Failure(f"--world '{line}': exit {done.returncode}: {done.stderr}")
+
+
+def parsed(folder, name):
+    with open(os.path.join(folder, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def killed(build):
+    """The client is killed under --record: packets, objects, counters and the signal are in the folder, and in the report."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "record_killed") as instance:
+        port, record = free_port(), os.path.join(folder, "record")
+        instance.serve(["ibv_rc_pingpong", "-g", "0", "-n", "100000000"], port)
+        client = Program("recorded", [instance.command_path, "run", "--record", record, "--record-size", "4", "--", "ibv_rc_pingpong", "-g", "0",
+                                      "-n", "100000000", "-p", str(port), instance.peer_name], instance.env)
+        instance.programs.append(client)
+
+        def of_client():
+            return [program["pid"] for device in instance.show()["devices"] for program in device["programs"]
+                    if program["counters"]["sent_pkts"] > 3000 and str(port) in command_line(program["pid"])
+                    and instance.peer_name in command_line(program["pid"])]
+
+        until(lambda: os.path.exists(os.path.join(record, "objects.json")) and of_client(), "client that sends")
+        os.kill(of_client()[0], signal.SIGKILL)
+        if client.wait(60) != 128 + signal.SIGKILL:
+            raise Failure(f"rxe_dm run --record: exit {client.process.returncode}")
+        run, objects = parsed(record, "run.json"), parsed(record, "objects.json")
+        if run["signal"] != signal.SIGKILL or len(objects["devices"][0]["programs"]) != 2:
+            raise Failure(f"the record: {run}, {len(objects['devices'][0]['programs'])} programs")
+        sizes = [os.path.getsize(os.path.join(record, name)) for name in ("packets.pcapng", "packets.old.pcapng")]
+        packets, _, _ = pcapng.read(os.path.join(record, "packets.pcapng"))
+        if sum(sizes) > 5 << 20 or len(packets) == 0:
+            raise Failure(f"4 MiB of packets: {sizes} bytes, {len(packets)} in the newer file")
+        with open(os.path.join(record, "samples.jsonl"), encoding="utf-8") as file:
+            samples = [json.loads(line) for line in file]
+        sent = [sample["devices"][0]["counters"]["sent_pkts"] for sample in samples]
+        if not sent or sent != sorted(sent) or sent[-1] < 1000:
+            raise Failure(f"counters over time: {sent[:20]}")
+        done = instance.command("report", record, "-o", "-")
+        if done.returncode != 0 or "was ended by signal 9" not in done.stdout:
+            raise Failure(f"report: exit {done.returncode}: {done.stderr}")
+
+
+def command_line(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+            return file.read().split("\0")
+    except OSError:
+        return []
+
+
+def causes(build):
+    """A queue pair fails under --record: its sentence is at the top of the report, word for word, and the page fetches nothing."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "record_causes") as instance:
+        record = os.path.join(folder, "record")
+        instance.command("start")
+        instance.command("fault", "add", "completion", "status=IBV_WC_RETRY_EXC_ERR", "side=send", "nth=3")
+        done = instance.command("run", "--record", record, "--", bugs_of(build), "early_ack", timeout_s=60)
+        if done.returncode != 1:
+            raise Failure(f"rxe_dm run --record: exit {done.returncode}: {done.stderr}")
+        text = instance.command("report", record, "-o", "-").stdout
+        cause = parsed(record, "show.json")["devices"][0]["failures"][0]["cause"]
+        if cause.replace("'", "&#x27;") not in text or "ended with status 1" not in text:
+            raise Failure(f"'{cause}' is not in the report")
+        outside = re.findall(r"""(?:src|href)\s*=\s*["']?(?!["'#])[^\s>]+|https?://(?!www\.w3\.org/2000/svg)|@import|url\(""", text)
+        if outside:
+            raise Failure(f"the page refers to {outside[:3]}")
+
+
+CASES = {
+    **{f"explore_{bug}": found(bug) for bug in BUGS},
+    "explore_corrected": corrected,
+    "explore_reduced": reduced,
+    "explore_rules": rules,
+    "explore_refused": refused,
+    "record_killed": killed,
+    "record_causes": causes,
+}
