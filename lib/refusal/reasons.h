@@ -82,6 +82,9 @@
 	"the device has no %s left ('rxe_dm show --limits')"
 #define WHY_SERVER(error) "server", error, NULL, "the device server refuses the %s: %s"
 #define WHY_SYSTEM(error) "system", error, NULL, "%s: %s"
+#define WHY_NO_EVENTFD(error) \
+	"no_eventfd", error, "eventfd(2)", \
+	"no descriptor for events: %s; 'ulimit -n' is the limit of this program"
 #define WHY_NO_DESCRIPTOR \
 	"no_descriptor", EMFILE, NULL, \
 	"no descriptor is left in this program or the device server: raise 'ulimit -n'"

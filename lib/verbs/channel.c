@@ -32,8 +32,8 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 		return vb_fail(errno);
 	channel->base.fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
 	if (channel->base.fd < 0)
-		return vb_fail(vb_object_undo(
-			channel, refuse(WHY_SYSTEM(errno), "eventfd(2)", strerror(errno))));
+		return vb_fail(
+			vb_object_undo(channel, refuse(WHY_NO_EVENTFD(errno), strerror(errno))));
 	pthread_mutex_init(&channel->lock, NULL);
 	return &channel->base;
 }

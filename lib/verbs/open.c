@@ -89,7 +89,7 @@ static int finish(struct vb_context *ctx, enum inject_verb verb)
 		return -errno;
 	err = vb_async_init(ctx);
 	if (err)
-		return -refuse(WHY_SYSTEM(-err), "eventfd(2)", strerror(-err));
+		return -refuse(WHY_NO_EVENTFD(-err), strerror(-err));
 	if (!vb_object_add(base, VB_KIND_CONTEXT)) {
 		vb_async_fini(ctx);
 		return -refuse(WHY_NO_MEMORY, "the context");
