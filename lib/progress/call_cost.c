@@ -6,13 +6,6 @@
 
 #define INTERVAL 16u
 
-uint64_t call_cost_ns(const struct call_cost *cost)
-{
-	const uint64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
-
-	return ns ? ns : CALL_COST_NS;
-}
-
 bool call_cost_is_due(struct call_cost *cost)
 {
 	const uint32_t left = atomic_load_explicit(&cost->yields_left, memory_order_relaxed);

@@ -26,7 +26,13 @@ struct call_cost {
 	_Atomic uint32_t yields_left;
 };
 
-uint64_t call_cost_ns(const struct call_cost *cost);
+static inline uint64_t call_cost_ns(const struct call_cost *cost)
+{
+	const uint64_t ns = atomic_load_explicit(&cost->ns, memory_order_relaxed);
+
+	return ns ? ns : CALL_COST_NS;
+}
+
 /* A thread is about to yield. Returns whether it shall measure first. */
 bool call_cost_is_due(struct call_cost *cost);
 void call_cost_measured(struct call_cost *cost, uint64_t took_ns);
