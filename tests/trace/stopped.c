@@ -155,9 +155,9 @@ END_TEST
 START_TEST(killed)
 {
 	on_one_machine(2);
+	WRITE(64);
 	world_kill(&w, y);
 	skip();
-	WRITE(64);
 	world_run(&w);
 	expect("     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
 	       "   262.1 a   timeout, 1 left, rewind to 100\n"
