@@ -116,9 +116,9 @@ struct cm_ops {
 	void (*event)(void *host, const struct cm_event *event);
 	uint32_t (*random)(void *host);
 	/* May be NULL: never. Whether the program that has the id with this user is stopped. Called
-	 * when a message has had no answer in time, with the user of the end that must answer. Must
-	 * not call back into this interface. */
-	bool (*is_stopped)(void *host, void *user);
+	 * when a message has had no answer in time, with the user of the end that must answer, or
+	 * of the listener where no end exists. Must not call back into this interface. */
+	bool (*is_stopped)(void *host, void *user, bool is_listener);
 };
 
 struct cm_cfg {

@@ -50,7 +50,8 @@ static bool is_stopped(const struct cm_id *id)
 	const struct cm_ops *ops = id->cm->cfg.ops;
 	const struct cm_id *other = ops->is_stopped ? other_end(id) : NULL;
 
-	return other && !other->is_orphan && ops->is_stopped(id->cm->cfg.host, other->user);
+	return other && !other->is_orphan &&
+	       ops->is_stopped(id->cm->cfg.host, other->user, other->state == CM_STATE_LISTEN);
 }
 
 bool cm_stopped_wait(struct cm_id *id, uint64_t now_ns)

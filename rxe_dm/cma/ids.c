@@ -21,11 +21,15 @@ static uint32_t cm_draws(void *host)
 	return ids->ops->random(ids->host);
 }
 
-static bool is_stopped(void *host, void *user)
+/* The user of an end is an id, that of a listener is a port. */
+static bool is_stopped(void *host, void *user, bool is_listener)
 {
 	const struct cma_ids *ids = (const struct cma_ids *)host;
 
-	return user && ids->ops->is_stopped && ids->ops->is_stopped(ids->host, user);
+	if (!user || !ids->ops->is_stopped)
+		return false;
+	return is_listener ? cma_port_is_stopped((const struct cma_port *)user)
+			   : ids->ops->is_stopped(ids->host, (struct cma_id *)user);
 }
 
 static const struct cm_ops cm_ops = {

@@ -185,3 +185,14 @@ struct cma_id *cma_port_match(const struct cma_port *port, uint32_t device,
 		return id;
 	return NULL;
 }
+
+bool cma_port_is_stopped(const struct cma_port *port)
+{
+	const struct cma_ids *ids = port->ids;
+	struct cma_id *id;
+
+	DL_FOREACH2(port->owners, id, port_next)
+	if (id->state == ID_LISTEN && !ids->ops->is_stopped(ids->host, id))
+		return false;
+	return port->listeners > 0;
+}

@@ -19,6 +19,8 @@ int cma_port_take(struct cma_id *id, uint16_t port); /* port 0: an ephemeral one
 void cma_port_release(struct cma_id *id);
 /* The id becomes a listener of its port. */
 int cma_port_listen(struct cma_id *id);
+/* Whether the programs of all of its listeners are stopped. */
+bool cma_port_is_stopped(const struct cma_port *port);
 /* The listener for a connection request that names these endpoints; NULL: none. */
 struct cma_id *cma_port_match(const struct cma_port *port, uint32_t device,
 			      const struct endpoint *local);

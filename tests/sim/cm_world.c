@@ -77,10 +77,11 @@ static uint32_t host_random(void *arg)
 	return (uint32_t)cm_world_random(host->w);
 }
 
-static bool host_is_stopped(void *arg, void *user)
+static bool host_is_stopped(void *arg, void *user, bool is_listener)
 {
 	const struct cm_host *host = arg;
 
+	(void)is_listener;
 	return user && user == host->w->stopped;
 }
 

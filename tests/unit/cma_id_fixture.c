@@ -160,6 +160,11 @@ static bool has_address(void *host, const struct gid *gid)
 	return gid_equal(gid, &other);
 }
 
+static bool is_stopped(void *host, struct cma_id *id)
+{
+	return ((const struct side *)host)->stopped == id;
+}
+
 static const struct cma_ids_ops ops = {
 	.send = send_mad,
 	.event = take_event,
@@ -168,6 +173,7 @@ static const struct cma_ids_ops ops = {
 	.route = find_route,
 	.has_address = has_address,
 	.neighbor = ask_neighbor,
+	.is_stopped = is_stopped,
 };
 
 static void open_side(struct side *side, char name, const char *v4, const char *v6)

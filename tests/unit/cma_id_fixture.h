@@ -19,7 +19,8 @@ struct side {
 	uint32_t unread;	  /* the host's answer */
 	int route_error;	  /* the host's answer; 0: the source is route_src */
 	struct gid route_src;
-	int neighbor; /* the host's answer */
+	int neighbor;		      /* the host's answer */
+	const struct cma_id *stopped; /* its program is stopped; NULL: none is */
 };
 
 /* Each side has a device 0: a at 10.0.0.1, b at 10.0.0.2; and a device 1: a at fd00::1, b at

@@ -113,6 +113,26 @@ START_TEST(backlog)
 }
 END_TEST
 
+/* The listener has no id for the request: its port says whose program is stopped. */
+START_TEST(backlog_of_a_stopped_program)
+{
+	struct cma_id *active = resolved(&a, CTL_CM_PS_TCP, "10.0.0.1:7174", 10);
+
+	a.stopped = listener(&a, CTL_CM_PS_TCP, "0.0.0.0:7174", 20);
+	a.unread = 4;
+	ck_assert_int_eq(cma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	expect("     0 a > REQ port 7174\n");
+	pass_ms(300000);
+	expect("");
+	a.stopped = NULL;
+	a.unread = 3;
+	pass_ms(10000);
+	expect("306884 a > REQ port 7174\n"
+	       "306884 a CONNECT_REQUEST of 20\n");
+}
+END_TEST
+
 /* The trace has only what was sent last, and how it ended. */
 static void let_it_fail(struct cma_id *active, uint32_t ms)
 {
@@ -178,6 +198,7 @@ int main(void)
 	tcase_add_test(tc, rep_with_less_than_the_req);
 	tcase_add_test(tc, req_with_more_than_the_device);
 	tcase_add_test(tc, backlog);
+	tcase_add_test(tc, backlog_of_a_stopped_program);
 	tcase_add_test(tc, backlog_stays_full);
 	tcase_add_test(tc, backlog_of_datagrams_stays_full);
 	suite_add_tcase(suite, tc);
