@@ -47,6 +47,24 @@ static const char *const kind_names[VB_KINDS] = {
 	[VB_KIND_BUF] = "buffer",
 };
 
+/* Kinds whose structure has the handle that refusals and `rxe_dm show` name. */
+static const size_t handle_at[VB_KINDS] = {
+	[VB_KIND_PD] = offsetof(struct ibv_pd, handle),
+	[VB_KIND_AH] = offsetof(struct ibv_ah, handle),
+	[VB_KIND_CQ] = offsetof(struct ibv_cq, handle),
+	[VB_KIND_MW] = offsetof(struct ibv_mw, handle),
+	[VB_KIND_SRQ] = offsetof(struct ibv_srq, handle),
+	[VB_KIND_WQ] = offsetof(struct ibv_wq, handle),
+};
+
+/* The handle, or a count for kinds without one. */
+static uint32_t number_of(const void *address, enum vb_kind kind)
+{
+	const uint32_t made = ++num_made[kind];
+
+	return handle_at[kind] ? *(const uint32_t *)((uintptr_t)address + handle_at[kind]) : made;
+}
+
 void object_label(struct check_object *object, const char *format, ...)
 {
 	va_list args;
@@ -93,7 +111,7 @@ struct check_object *object_made(const void *address, enum vb_kind kind,
 	object->kind = kind;
 	object->context = context;
 	object->free_part = free;
-	object_label(object, "%s %u", kind_names[kind], ++num_made[kind]);
+	object_label(object, "%s %u", kind_names[kind], number_of(address, kind));
 	check_stack_take(&object->made);
 	HASH_ADD_PTR(objects, address, object);
 	return object;
