@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/engine.h"
@@ -113,7 +114,7 @@ int vb_refuse_send(const struct vb_qp *qp, const struct rxe_send_wr *wr, enum po
 	case POST_NO_RECV:
 	case POST_OK: break;
 	}
-	assert(!"a result of another call");
+	assert(false); /* a result of another call */
 	return 0;
 }
 
@@ -137,7 +138,7 @@ int vb_refuse_recv(const struct vb_qp *qp, const struct rxe_recv_wr *wr, enum po
 	case POST_BAD_BIND:
 	case POST_OK: break;
 	}
-	assert(!"a result of another call");
+	assert(false); /* a result of another call */
 	return 0;
 }
 

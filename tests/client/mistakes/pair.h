@@ -12,7 +12,11 @@
 #define PAIR_MEMORY 65536u
 
 /* A function that stacks shall show. */
+#ifdef __clang__
+#define STACKED __attribute__((noinline))
+#else
 #define STACKED __attribute__((noinline, noclone))
+#endif
 
 struct side_cfg {
 	enum ibv_qp_type type; /* 0: RC */
