@@ -367,13 +367,9 @@ static void drain_or_resume(struct oracle *o, struct party *party)
 	}
 }
 
-/* A peer that is not armed refuses the path. One that was stopped may not be armed for long. */
-static bool may_migrate(const struct oracle *o, const struct party *party)
-{
-	return !has_stops(o) || party->peer->end->qp.attr.path_mig_state == RXE_MIG_ARMED;
-}
-
-/* A program migrates, or names the other path as alternate again. Or one path loses everything. */
+/* A program migrates, or names the other path as alternate again. Or one path loses everything. A
+ * peer that has just named another path is not armed, and refuses packets by the old one until it
+ * gets a packet; where processes are stopped, that takes longer than all retries. */
 static void change_path(struct oracle *o, struct party *party)
 {
 	const struct rxe_qp_attr migrated = { .path_mig_state = RXE_MIG_MIGRATED };
@@ -385,11 +381,11 @@ static void change_path(struct oracle *o, struct party *party)
 		o->lossy = true;
 		return;
 	}
-	if (!party->opts.rearms || party->vanished || end->qp.state != RXE_QPS_RTS)
+	if (has_stops(o) || !party->opts.rearms || party->vanished || end->qp.state != RXE_QPS_RTS)
 		return;
 	if (dice(w, 2))
 		node_rearm(end, party->opts.timeout);
-	else if (end->qp.attr.path_mig_state == RXE_MIG_ARMED && may_migrate(o, party))
+	else if (end->qp.attr.path_mig_state == RXE_MIG_ARMED)
 		(void)rxe_qp_modify(&end->node->engine, &end->qp, &migrated, RXE_QP_PATH_MIG_STATE,
 				    w->now_ns);
 }
