@@ -10,7 +10,7 @@
  * knows a clock, a thread or a socket: time and waiting are the caller's.
  *
  * Whether something happens is a hash of seed, switch and what programs repeat from run to run: the
- * order in which queue pairs were created, offsets in regions, counts. So a seed has the same
+ * order in which queue pairs were created, lengths of regions, counts. So a seed has the same
  * effect whatever the addresses, keys and PSNs of a run. */
 #ifndef RXE_UNKIND_PLAN_H
 #define RXE_UNKIND_PLAN_H

@@ -58,11 +58,11 @@ def option(build):
                 raise Failure(f"{options} {env}: {status} {text} {why}")
 
 
-def under(build, case, seeds):
+def under(build, case, plans):
     """A case whose programs are correct, with an unkind device."""
-    for seed in seeds:
-        os.environ["RXE_TEST_WORST"] = str(seed)
-        print(f"seed {seed}", flush=True)
+    for plan in plans:
+        os.environ["RXE_TEST_WORST"] = str(plan)
+        print(f"--worst={plan}", flush=True)
         case(build)
 
 
@@ -78,6 +78,12 @@ CORRECT = {name: module.CASES[name] for module, names in (
                    "verbs_events", "verbs_errors")),
 ) for name in names}
 
+# What these rely on: in verbs_rc no packet of a connection's last life is under way, and a send completes before the peer's answer
+# to it; in verbs_dm new device memory is zero.
+WITHOUT = {"verbs_rc": "-qp_order,-completion_order", "verbs_dm": "-fill_dm"}
+
 CASES = {f"worst_{name}": functools.partial(mistake, name=name) for name in MISTAKES}
 CASES["worst_option"] = option
-CASES.update({f"worst_passes_{name}": functools.partial(under, case=case, seeds=(1, 2)) for name, case in CORRECT.items()})
+for _name, _case in CORRECT.items():
+    _plans = [f"{seed},{WITHOUT[_name]}" if _name in WITHOUT else seed for seed in (1, 2)]
+    CASES[f"worst_passes_{_name}"] = functools.partial(under, case=_case, plans=_plans)

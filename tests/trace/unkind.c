@@ -19,7 +19,7 @@ static void be_unkind(struct node *node, uint64_t seed, uint32_t switches)
 /* The program changes its buffer before the completion, and the peer gets the change. */
 START_TEST(late_reads)
 {
-	be_unkind(x, 1, ONE(LATE_READS));
+	be_unkind(x, 4, ONE(LATE_READS));
 	connect_ends(NULL);
 	WRITE(64);
 	world_flush(&w);
