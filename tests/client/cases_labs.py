@@ -15,7 +15,13 @@ from instance import clean_environment, need_program
 from program import Failure, Program, Skip, patient, until
 
 LABS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "labs")
-SUM = "from mpi4py import MPI; c = MPI.COMM_WORLD; print('sum', c.allreduce(c.rank), 'on', MPI.Get_processor_name())"
+# The first rank prints for all: mpirun mixes what ranks print at the same time.
+SUM = """from mpi4py import MPI
+c = MPI.COMM_WORLD
+sums = c.gather(f"sum {c.allreduce(c.rank)} on {MPI.Get_processor_name()}")
+if c.rank == 0:
+    print("\\n".join(sums))
+"""
 
 
 class Lab:
