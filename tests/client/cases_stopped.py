@@ -11,14 +11,22 @@ import time
 
 from cases_perftest import ROW, TROUBLE
 from cases_python import PYTHON
-from cases_trouble import wait_clean, wait_traffic
+from cases_rdmacm import listens, need_library
+from cases_trouble import sent, wait_clean, wait_traffic
+from cases_veth import device
 from instance import Instance, free_port, need_program
+from namespaces import Pair
 from program import Failure, Program, Skip, until
 
 # Eight times 0.27 s: shorter than a stop, and longer than a busy machine keeps a program from its processor.
 TIMEOUT = ["-u", "16"]
 STOP_S = 4
+# The timeout of connections of librdmacm: 4.096 us << 19, rounded up.
+CM_TIMEOUT_S = 3
+TRIES = 8
 WRITES = ["ib_write_bw", "-F", "-x", "0", "-s", "4096", *TIMEOUT]
+RPING = ["rping", "-V", "-C", "3000", "-S", "1000"]
+RSTREAM = ["rstream", "-T", "b", "-I", "3000", "-C", "1", "-S", "1000"]
 
 
 def stopped(instance, pid):
@@ -30,12 +38,14 @@ def stopped(instance, pid):
     return None
 
 
+def waits(instance, pid, waiting, seconds=0):
+    program = stopped(instance, pid)
+    return program and set(program.get("waiting", [])) >= set(waiting) and program["stopped_s"] >= seconds
+
+
 def wait_stop(instance, pid, waiting):
     """Until the programs that wait for it have done so for longer than their retries last."""
-    def is_long():
-        program = stopped(instance, pid)
-        return program and set(program.get("waiting", [])) >= set(waiting) and program["stopped_s"] >= STOP_S
-    until(is_long, f"{waiting} that wait {STOP_S} s for the stopped process {pid}", 60)
+    until(lambda: waits(instance, pid, waiting, STOP_S), f"{waiting} that wait {STOP_S} s for the stopped process {pid}", 60)
 
 
 def both_end(server, client):
@@ -113,20 +123,63 @@ def put(path, value):
 def target(build, name, args, stop, **settings):
     """The server of a pair is stopped in the middle of requests to it."""
     with Instance(build, f"stopped_{name}", **settings) as instance:
-        port = free_port()
-        server = instance.serve(args, port)
-        client = instance.join(args, port)
-        wait_traffic(instance)
-        with stop(server):
-            wait_stop(instance, server.pid, [client.pid])
-            text = instance.command("show").stdout
-            if not re.search(rf"^  stopped: {args[0]}\[{server.pid}\], for at least \d+ s; waiting for it: {args[0]}\[{client.pid}\]$",
-                             text, re.MULTILINE):
-                raise Failure(f"rxe_dm show:\n{text}")
-        both_end(server, client)
-        retried = instance.show()["devices"][0]["counters"]["retry_exceeded_err"]
-        if retried:
-            raise Failure(f"{retried} queue pairs ran out of retries")
+        stop_target(instance, args, stop)
+
+
+def stop_target(instance, args, stop):
+    port = free_port()
+    server = instance.serve(args, port)
+    client = instance.join(args, port)
+    wait_traffic(instance)
+    with stop(server):
+        wait_stop(instance, server.pid, [client.pid])
+        text = instance.command("show").stdout
+        if not re.search(rf"^  stopped: {args[0]}\[{server.pid}\], for at least \d+ s; waiting for it: {args[0]}\[{client.pid}\]$",
+                         text, re.MULTILINE):
+            raise Failure(f"rxe_dm show:\n{text}")
+    both_end(server, client)
+    retried = instance.show()["devices"][0]["counters"]["retry_exceeded_err"]
+    if retried:
+        raise Failure(f"{retried} queue pairs ran out of retries")
+
+
+def on_interface(build):
+    """The device is a host of its own on an interface: packets between its programs pass the link."""
+    with Pair() as pair, device(build, "stopped", pair, 0) as instance:
+        stop_target(instance, [*WRITES, "-D", "6"], by_signal)
+
+
+def stop_in_wait(instance, target, waiting):
+    """Stops a program until another one waits for it. A stop after the last ACK, of which the other one knows nothing, is tried again."""
+    for _ in range(TRIES):
+        target.kill(signal.SIGSTOP)
+        end = time.monotonic() + CM_TIMEOUT_S + 1
+        until(lambda end=end: time.monotonic() > end or waits(instance, target.pid, [waiting.pid]), "end of a timeout")
+        if waits(instance, target.pid, [waiting.pid]):
+            return
+        target.kill(signal.SIGCONT)
+    raise Failure(f"{TRIES} stops, and {waiting.title} has not waited once")
+
+
+def connected(build, args, bind, join, **settings):
+    """Requests and answers over connections of librdmacm, whose retries take seventeen seconds. The stop lasts longer than a timeout, in
+    which no packet is sent."""
+    with Instance(build, f"stopped_{args[0]}", **settings) as instance:
+        need_library(instance)
+        args = [*args, "-p", str(free_port())]
+        server = instance.start([*args, *bind, instance.address], title=f"{args[0]} (server)")
+        server.wait_until(lambda: listens(instance), "listener")
+        client = instance.start([*args, *join, instance.address], title=f"{args[0]} (client)")
+        client.wait_until(lambda: sent(instance) > 200, "traffic")
+        stop_in_wait(instance, server, client)
+        before = sent(instance)
+        until(lambda: waits(instance, server.pid, [client.pid], CM_TIMEOUT_S), "wait of a whole timeout")
+        if sent(instance) != before:
+            raise Failure(f"{sent(instance) - before} packets were sent to a stopped program")
+        server.kill(signal.SIGCONT)
+        for program in (client, server):
+            if program.wait(60) != 0:
+                raise Failure(f"{program.title}: exit {program.process.returncode}")
 
 
 def answers(build):
@@ -209,6 +262,10 @@ CASES = {
     "stopped_memory_link": functools.partial(target, name="memory", args=[*WRITES, "-D", "8"], stop=by_signal, link="memory"),
     "stopped_by_debugger": functools.partial(target, name="debugger", args=[*WRITES, "-D", "8"], stop=by_debugger),
     "stopped_by_freezer": functools.partial(target, name="freezer", args=[*WRITES, "-D", "8"], stop=by_freezer),
+    "stopped_ethernet_link": on_interface,
+    "stopped_rping": functools.partial(connected, args=RPING, bind=["-s", "-a"], join=["-c", "-a"]),
+    "stopped_rping_memory_link": functools.partial(connected, args=RPING, bind=["-s", "-a"], join=["-c", "-a"], link="memory"),
+    "stopped_rsockets": functools.partial(connected, args=RSTREAM, bind=["-b"], join=["-s"]),
     "stopped_both": both,
     "stopped_killed": killed,
     "stopped_openmpi": openmpi,

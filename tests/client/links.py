@@ -11,7 +11,7 @@ NOT_OVER_MEMORY = {
     "the link reaches no other device": ["across_instances", "capture_two_devices", "verbs_word", "verbs_foreign"],
     "the link reaches no other network namespace": [
         "capture_veth", "veth_pingpong", "veth_loss_*", "veth_exactly_once", "rdmacm_fi_*", "cm_veth*", "rsocket_udpong_veth_*"],
-    "the case is about another link": ["vethdev_*"],
+    "the case is about another link": ["vethdev_*", "stopped_ethernet_link"],
     "rstream takes POLLHUP beside its last bytes for a failure, and this link is fast enough for both": ["rsocket_rstream_async"],
 }
 
