@@ -18,10 +18,12 @@
 #include "rxe_dm/command/run_tool.h"
 
 /* A name and no path: a path in LD_PRELOAD has no blank. */
-#define RSOCKETS    "librspreload.so"
-#define LIBRARY	    "libibverbs.so.1"
-#define WORST	    "RXE_DM_WORST"
-#define FOLDERS_MAX (8 * PATH_MAX)
+#define RSOCKETS      "librspreload.so"
+#define LIBRARY	      "libibverbs.so.1"
+#define WORST	      "RXE_DM_WORST"
+#define RECORD	      "RXE_DM_RECORD"
+#define RECORD_FOLDER "record"
+#define FOLDERS_MAX   (8 * PATH_MAX)
 
 static bool has_library(const char *folder)
 {
@@ -78,25 +80,35 @@ static bool has_rsockets(const char *folders)
 	return false;
 }
 
-/* Puts the folder of the second libibverbs.so.1 in front. False: explained. */
-static bool add_check(char folders[static FOLDERS_MAX])
+/* Puts the folder of another build of libibverbs.so.1 in front. False: explained. */
+static bool add_build(char folders[static FOLDERS_MAX], const char *build, const char *option)
 {
 	const int first = (int)strcspn(folders, ":");
 	char both[FOLDERS_MAX], path[PATH_MAX];
 	int len;
 
-	/* In a build tree lib/check stands beside lib/verbs. */
-	len = snprintf(both, sizeof(both), "%.*s/" RUN_CHECK_FOLDER, first, folders);
+	/* In a build tree lib/check and lib/record stand beside lib/verbs. */
+	len = snprintf(both, sizeof(both), "%.*s/%s", first, folders, build);
 	if (!run_find(both, LIBRARY, path))
-		len = snprintf(both, sizeof(both), "%.*s/../" RUN_CHECK_FOLDER, first, folders);
+		len = snprintf(both, sizeof(both), "%.*s/../%s", first, folders, build);
 	if (!run_find(both, LIBRARY, path)) {
-		ctl_log(CTL_LOG_ERROR, "--check: %s/" LIBRARY " of this installation is missing",
+		ctl_log(CTL_LOG_ERROR, "%s: %s/" LIBRARY " of this installation is missing", option,
 			both);
 		return false;
 	}
 	snprintf(both + len, sizeof(both) - (size_t)len, ":%s", folders);
 	memcpy(folders, both, sizeof(both));
 	return true;
+}
+
+/* The tool of --record has set the variable. False: explained. */
+static bool add_layers(char folders[static FOLDERS_MAX], bool check)
+{
+	if (*run_variable(RECORD))
+		return add_build(folders,
+				 check ? RECORD_FOLDER "/" RUN_CHECK_FOLDER : RECORD_FOLDER,
+				 "--record");
+	return !check || add_build(folders, RUN_CHECK_FOLDER, "--check");
 }
 
 static int set_libraries(const char *folders, bool rsockets)
@@ -229,7 +241,7 @@ int command_run(int argc, char **argv)
 	if (!set_worst(worst) || !run_check_prepare(&check))
 		return 2;
 	if (!find_libraries(folders) || (rsockets && !has_rsockets(folders)) ||
-	    (check.on && !add_check(folders)))
+	    !add_layers(folders, check.on))
 		return 1;
 	status = need_server(&options.settings, (enum run_view)view, host, keep, folders);
 	if (status)

@@ -112,7 +112,7 @@ def run(once, recording, alone):
             print("rxe_dm: no record: the capture did not start", file=sys.stderr)
             once.finish(alone)
             return 1
-        env = {**recording.log_variables(), **env}
+        env = recording.variables(env)
     elif once.made.kills():
         views = recorder.Views(once.command, env, None, 20, killer)
     child = subprocess.Popen(once.arguments(), env=env)

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Keeps what is needed to look at a run afterwards, in a folder that `rxe_dm report` reads. The commands `capture` and `show` write
-it, and not the program: it is complete also when the program is killed."""
+it; the verbs of a program are in a file that outlives it (lib/record). So a record is complete also when the program is killed."""
 
+import glob
 import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 
 import process
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "report"))
+import calls  # noqa: E402
 
 READY_S, END_S = 20, 60
 LEVEL = "4"
@@ -74,7 +79,8 @@ def write_json(path, value):
 class Recorder:
     """From start() to end() all of an instance is recorded. run: what run.json says; the caller adds status or signal."""
 
-    FILES = ("packets.pcapng", "packets.old.pcapng", "samples.jsonl", "objects.json", "show.json", "run.json", "log.txt")
+    FILES = ("packets.pcapng", "packets.old.pcapng", "samples.jsonl", "objects.json", "show.json", "findings.json", "run.json", "log.txt",
+             "calls-*")
 
     def __init__(self, command, env, folder, mib=64):
         self.command, self.env, self.folder, self.mib = command, env, folder, mib
@@ -85,8 +91,8 @@ class Recorder:
         """False: no capture; it has said why."""
         os.makedirs(self.folder, exist_ok=True)
         for name in self.FILES:
-            if os.path.exists(os.path.join(self.folder, name)):
-                os.unlink(os.path.join(self.folder, name))
+            for path in glob.glob(os.path.join(glob.escape(self.folder), name)):
+                os.unlink(path)
         write_json(os.path.join(self.folder, "run.json"), self.run)
         self.capture = process.start([self.command, "capture", "--both", "--last", str(self.mib),
                                       os.path.join(self.folder, "packets.pcapng")], self.env, stderr=subprocess.PIPE, text=True)
@@ -95,19 +101,26 @@ class Recorder:
         self.views = Views(self.command, self.env, self.folder, each=each)
         return True
 
-    def log_variables(self):
-        """For the program: its log goes to the folder, unless its user wants it elsewhere."""
-        return {"VERBS_LOG_FILE": os.path.abspath(os.path.join(self.folder, "log.txt")), "VERBS_LOG_LEVEL": LEVEL}
+    def variables(self, env):
+        """The environment of the program: its verbs go to the folder, and its log, unless its user wants that elsewhere."""
+        folder = os.path.abspath(self.folder)
+        return {"VERBS_LOG_FILE": os.path.join(folder, "log.txt"), "VERBS_LOG_LEVEL": LEVEL, **env, "RXE_DM_RECORD": folder}
 
-    def end(self):
-        """Returns the last view, {} where the server does not answer."""
-        done = subprocess.run([self.command, "show", "--json"], env=self.env, capture_output=True, text=True, errors="replace",
+    def shown(self, *options):
+        """What `show --json` says; {}: the server does not answer."""
+        done = subprocess.run([self.command, "show", "--json", *options], env=self.env, capture_output=True, text=True, errors="replace",
                               check=False, timeout=END_S)
         try:
-            shown = json.loads(done.stdout)
+            return json.loads(done.stdout)
         except ValueError:
-            shown = {}
+            return {}
+
+    def end(self):
+        """Returns the last view."""
+        shown = self.shown()
         write_json(os.path.join(self.folder, "show.json"), shown)
+        write_json(os.path.join(self.folder, "findings.json"), self.shown("--findings"))
+        calls.trim(self.folder)
         write_json(os.path.join(self.folder, "run.json"), self.run)
         if self.views:
             self.views.end()

@@ -76,7 +76,7 @@ def judge(result, code, plan):
 
 
 def environment(plan, name):
-    env = {key: value for key, value in os.environ.items() if key not in ("RXE_DM_WORST", "RXE_DM_FAULTS")}
+    env = {key: value for key, value in os.environ.items() if key not in ("RXE_DM_WORST", "RXE_DM_FAULTS", "RXE_DM_RECORD")}
     env["RXE_DM_INSTANCE"] = name
     if plan.namespaces:
         env["RXE_DM_ADDRESS"] = "127.0.0.1"
@@ -113,7 +113,7 @@ def carry_out(once_, plan, folder, result):
         recording = recorder.Recorder(plan.command, env, folder)
         recording.run = {"command": plan.program, "world": once_.made.lines()}
         if recording.start(killer):
-            env = {**recording.log_variables(), **env}
+            env = recording.variables(env)
     elif killer.kills:
         views = recorder.Views(plan.command, env, None, 20, killer)
     with tempfile.TemporaryFile() as output:

@@ -15,6 +15,7 @@ from instance import Instance, free_port, need_program
 from program import Failure, Program, until
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "rxe_dm", "explore")
+REPORT = os.path.join(SOURCE, "..", "report")
 # The group of worlds in which each program fails, and its last line.
 BUGS = {
     "early_ack": ("lossy", "a write is not there"),
@@ -185,6 +186,54 @@ def refused(build):
                 raise Failure(f"--world '{line}': exit {done.returncode}: {done.stderr}")
 
 
+def calls_in(folder):
+    """The processes of a record, as the report reads them."""
+    sys.path.insert(0, REPORT)
+    try:
+        import calls
+        return calls.read_folder(folder)
+    finally:
+        sys.path.remove(REPORT)
+
+
+def count(process, verb, **given):
+    """Calls of a verb with these arguments and without an error."""
+    return sum(call.verb == verb and not call.error and given.items() <= call.given.items() for call in process.calls)
+
+
+def calls(build):
+    """Every verb of a pingpong is in the record: posts with their bytes, completions, states of the queue pair, in the order of time.
+    Under --check as well."""
+    messages, size = 12, 3000
+    program = "ibv_rc_pingpong -g 0 -n {} -s {} -p {}".format(messages, size, "{}")
+    for number, options in enumerate(([], ["--check", "--check-exit", "0"])):
+        with tempfile.TemporaryDirectory() as record, Instance(build, f"record_calls_{number}") as instance:
+            port = free_port()
+            instance.serve(program.format(port).split(), port)
+            done = instance.command("run", *options, "--record", record, "--", *program.format(port).split(), instance.peer_name,
+                                    timeout_s=60)
+            if done.returncode != 0:
+                raise Failure(f"rxe_dm run --record: exit {done.returncode}: {done.stderr}")
+            process, = calls_in(record)
+            qpn = next(call.given["qp"] for call in process.calls if call.verb == "ibv_create_qp")
+            found = {"sends": count(process, "ibv_post_send", qp=qpn, bytes=size, opcode=2), "receives": count(process, "completion", qp=qpn,
+                     status=0, opcode=128, bytes=size), "sent": count(process, "completion", qp=qpn, status=0, opcode=0),
+                     "states": [call.given["state"] for call in process.calls if call.verb == "ibv_modify_qp"],
+                     "objects": count(process, "ibv_alloc_pd") + count(process, "ibv_reg_mr", length=size) + count(process, "ibv_destroy_qp"),
+                     "comm": process.comm, "missing": process.missing}
+            if found != {"sends": messages, "receives": messages, "sent": messages, "states": [1, 2, 3], "objects": 3,
+                         "comm": "ibv_rc_pingpong", "missing": 0}:
+                raise Failure(f"{options}: {found}")
+            need_times(process, parsed(record, "run.json"))
+
+
+def need_times(process, run):
+    """Calls lie in the time of the run, by the clock of the capture."""
+    times = [call.time_ns for call in process.calls]
+    if times != sorted(times) or not run["began_ns"] <= times[0] <= times[-1] <= run["ended_ns"]:
+        raise Failure(f"calls from {times[0]} to {times[-1]} in a run from {run['began_ns']} to {run['ended_ns']}")
+
+
 def parsed(folder, name):
     with open(os.path.join(folder, name), encoding="utf-8") as file:
         return json.load(file)
@@ -220,6 +269,10 @@ def killed(build):
         sent = [sample["devices"][0]["counters"]["sent_pkts"] for sample in samples]
         if not sent or sent != sorted(sent) or sent[-1] < 1000:
             raise Failure(f"counters over time: {sent[:20]}")
+        process, = calls_in(record)
+        posts = count(process, "ibv_post_send") + process.missing
+        if posts < 500 or count(process, "completion", status=0) < 500:
+            raise Failure(f"{posts} posts are in the record of a killed program")
         done = instance.command("report", record, "-o", "-")
         if done.returncode != 0 or "was ended by signal 9" not in done.stdout:
             raise Failure(f"report: exit {done.returncode}: {done.stderr}")
@@ -257,6 +310,7 @@ CASES = {
     "explore_reduced": reduced,
     "explore_rules": rules,
     "explore_refused": refused,
+    "record_calls": calls,
     "record_killed": killed,
     "record_causes": causes,
 }
