@@ -628,6 +628,12 @@ void node_retire_qp(struct end *end)
 	end->node->retired = end;
 }
 
+void node_release_completions(struct node *node)
+{
+	rxe_cq_release(&node->engine, &node->cq);
+	rxe_cq_release(&node->engine, &node->xcq);
+}
+
 /* The queue stays for the next program, and the engine forgets it. */
 static void leave_cq(struct node *node, struct rxe_cq *cq)
 {

@@ -190,6 +190,8 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 		     uint32_t peer_psn, const struct gid *peer_gid);
 void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *opts,
 		  uint32_t peer_psn);
+/* Publishes what the node's host withholds. */
+void node_release_completions(struct node *node);
 /* Destroyed. */
 void node_remove_qp(struct end *end);
 /* Destroys the QP; its struct stays until the node is freed, for checks, in RESET and empty. */

@@ -269,6 +269,18 @@ static void destroy(struct oracle *o, struct party *party)
 	node_retire_qp(party->end);
 }
 
+/* The receives of an XRC target complete in a CQ that outlives it: its program polls first, also
+ * what its host withholds. The caller flushes. */
+static void poll_of_target(struct oracle *o, const struct party *party)
+{
+	struct node *node = party->end->node;
+
+	if (!oracle_is_target(party))
+		return;
+	world_wait(o->w, node);
+	node_release_completions(node);
+}
+
 void oracle_leave(struct oracle *o, struct party *party, bool ends)
 {
 	struct node *node = party->end->node;
@@ -277,6 +289,7 @@ void oracle_leave(struct oracle *o, struct party *party, bool ends)
 	if (party->vanished)
 		return;
 	world_wait(o->w, node);
+	poll_of_target(o, party);
 	rxe_qp_flush_delayed_ack(&node->engine, &party->end->qp);
 	world_flush(o->w);
 	desert(party->peer);
@@ -320,12 +333,8 @@ void oracle_renew_pair(struct oracle *o, struct party *party, bool reset)
 	bool clean;
 	uint32_t i;
 
-	/* The receives of an XRC target complete in a CQ that outlives it: its program polls
-	 * first. */
-	for (i = 0; i < 2; i++) {
-		if (oracle_is_target(both[i]))
-			world_wait(o->w, both[i]->end->node);
-	}
+	for (i = 0; i < 2; i++)
+		poll_of_target(o, both[i]);
 	clean = oracle_is_reliable(party) && !party->may_fail && !party->peer->may_fail;
 	for (i = 0; i < 2; i++) {
 		if (!both[i]->has_left)
