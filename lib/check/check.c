@@ -67,16 +67,19 @@ bool check_is_on(enum check check)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
+	inside = true;
 }
 
 static void after_fork(void)
 {
+	inside = false;
 	pthread_mutex_unlock(&lock);
 }
 
 static void after_fork_in_child(void)
 {
 	atomic_store(&is_child, true);
+	inside = false;
 	pthread_mutex_unlock(&lock);
 }
 

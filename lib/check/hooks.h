@@ -5,12 +5,21 @@
 
 #include "lib/check/comp.h"
 #include "lib/check/event.h"
+#include "lib/check/held.h"
 #include "lib/check/life.h"
+#include "lib/check/listener.h"
 #include "lib/check/mem_overlap.h"
 #include "lib/check/mem_send.h"
+#include "lib/check/mem_stack.h"
 #include "lib/check/peer.h"
 #include "lib/check/queue.h"
 #include "lib/check/queue_limit.h"
+
+/* A verb of the data path was called, and its function has this frame. */
+static inline void hook_called(const void *frame)
+{
+	mem_stack_called(frame);
+}
 
 /* A request is about to be posted. */
 static inline void hook_posting(struct check_request *request)
@@ -19,6 +28,9 @@ static inline void hook_posting(struct check_request *request)
 	mem_overlap_posting(request);
 	queue_limit_posting(request);
 	comp_posting(request);
+	held_add(request);
+	listener_refresh();
+	mem_stack_posting(request);
 }
 
 /* The device has taken a list of requests. */
@@ -32,12 +44,18 @@ static inline void hook_completed(struct check_request *request)
 {
 	mem_send_completed(request);
 	mem_overlap_ended(request);
+	mem_stack_ended(request);
+	held_remove(request);
+	listener_refresh();
 }
 
 /* The request ends otherwise: it was refused, or its queue was reset or destroyed. */
 static inline void hook_dropped(struct check_request *request)
 {
 	mem_overlap_ended(request);
+	mem_stack_ended(request);
+	held_remove(request);
+	listener_refresh();
 }
 
 static inline void hook_drop(struct check_request *request)

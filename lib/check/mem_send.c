@@ -102,7 +102,8 @@ void mem_send_completed(struct check_request *request)
 	copies -= bytes_of(request);
 	for (uint32_t i = 0; i < request->num_ranges; i++) {
 		const struct check_range *range = &request->range[i];
-		const uint64_t at = first_difference(range->at, before, range->len);
+		const uint64_t at =
+			range->ended ? range->len : first_difference(range->at, before, range->len);
 
 		if (at < range->len) {
 			report(request, range, at);

@@ -4,12 +4,14 @@
 #ifndef RXE_CHECK_REGION_H
 #define RXE_CHECK_REGION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <uthash.h>
 
 struct check_object;
+struct check_request;
 struct ibv_context;
 struct ibv_sge;
 
@@ -32,6 +34,11 @@ struct check_range {
 	uint8_t *at; /* NULL: unknown */
 	uint64_t len;
 	struct check_region *region; /* NULL: unknown */
+	/* held.c, while the request is outstanding. */
+	struct check_request *request; /* NULL: not in the list */
+	struct check_range *prev, *next;
+	bool on_stack; /* of the thread that posted it */
+	bool ended;    /* the program no longer has the memory (reported) */
 };
 
 /* The object's part becomes a region of this key. addr NULL: its bytes are not known. */

@@ -12,9 +12,22 @@ extern const char __ehdr_start[];
 extern const char _end[];
 #pragma GCC visibility pop
 
+static const char *other_start, *other_end;
+
+void check_stack_leave_out(const char *start, const char *end)
+{
+	other_start = start;
+	other_end = end;
+}
+
+static bool is_inside(uintptr_t pc, const char *start, const char *end)
+{
+	return pc >= (uintptr_t)start && pc < (uintptr_t)end;
+}
+
 static bool is_ours(uintptr_t pc)
 {
-	return pc >= (uintptr_t)__ehdr_start && pc < (uintptr_t)_end;
+	return is_inside(pc, __ehdr_start, _end) || is_inside(pc, other_start, other_end);
 }
 
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
@@ -29,7 +42,7 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
 	return _URC_NO_REASON;
 }
 
-static uint32_t thread_id(void)
+uint32_t check_stack_thread(void)
 {
 	static __thread uint32_t id;
 
@@ -41,6 +54,6 @@ static uint32_t thread_id(void)
 void check_stack_take(struct check_stack *ret)
 {
 	ret->depth = 0;
-	ret->thread = thread_id();
+	ret->thread = check_stack_thread();
 	_Unwind_Backtrace(add_frame, ret);
 }

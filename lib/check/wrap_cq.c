@@ -78,6 +78,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 	int err;
 
 	check_lock();
+	hook_called(__builtin_frame_address(0));
 	if (!object_is_dead(channel, VB_KIND_CHANNEL, "ibv_get_cq_event"))
 		hook_waiting(channel);
 	check_unlock();

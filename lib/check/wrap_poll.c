@@ -13,12 +13,22 @@
 /* Functions of an ibv_cq_ex as the library made them: the same for every queue. */
 static struct ibv_cq_ex inner_cq;
 
+/* The queue pair of a connection is in ERR when a completion has an error (IBTA 10.3.1.5). */
+static void note_failure(const struct ibv_context *context, const struct ibv_wc *wc)
+{
+	struct check_qp *qp = wc->status == IBV_WC_SUCCESS ? NULL : queue_qp(context, wc->qp_num);
+
+	if (qp && qp->qp->qp_type == IBV_QPT_RC)
+		qp->state = IBV_QPS_ERR;
+}
+
 /* Requests in front of a send are complete with it: a queue completes in order. */
 static void completed(const struct ibv_context *context, const struct ibv_wc *wc)
 {
 	struct check_request *request = queue_completed(context, wc);
 	struct check_queue *queue;
 
+	note_failure(context, wc);
 	if (!request)
 		return;
 	queue = request->queue;
@@ -44,6 +54,7 @@ int wrap_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	int n;
 
 	check_lock();
+	hook_called(__builtin_frame_address(0));
 	dead = object_is_refused(cq, VB_KIND_CQ, "ibv_poll_cq");
 	check_unlock();
 	if (dead)
@@ -82,6 +93,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	int err;
 
 	check_lock();
+	hook_called(__builtin_frame_address(0));
 	dead = object_is_refused(ex, VB_KIND_CQ, "ibv_start_poll");
 	check_unlock();
 	if (dead)

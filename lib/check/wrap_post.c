@@ -78,6 +78,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	int err;
 
 	check_lock();
+	hook_called(__builtin_frame_address(0));
 	if (object_is_refused(qp, VB_KIND_QP, "ibv_post_send")) {
 		check_unlock();
 		*bad_wr = wr;
@@ -124,6 +125,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 	struct check_qp *part;
 
 	check_lock();
+	hook_called(__builtin_frame_address(0));
 	if (object_is_refused(qp, VB_KIND_QP, "ibv_post_recv")) {
 		check_unlock();
 		*bad_wr = wr;
@@ -140,6 +142,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 	struct check_srq *part;
 
 	check_lock();
+	hook_called(__builtin_frame_address(0));
 	if (object_is_refused(srq, VB_KIND_SRQ, "ibv_post_srq_recv")) {
 		check_unlock();
 		*bad_wr = wr;

@@ -22,6 +22,16 @@ const struct check_row check_table[CHECK_END] = {
 		"been fully executed; IBTA 10.7.3.1",
 		"Give each outstanding request a buffer of its own.",
 	},
+	[CHECK_MEM_FREED] = {
+		"RXE-MEM-004", "freed-in-use",
+		"Memory was freed, unmapped or given back, or its function returned, while an "
+		"outstanding request needs it.",
+		"ibv_post_send(3), ibv_post_recv(3): the buffers used by a WR can only be safely "
+		"reused after the WR has been fully executed and a WCE has been retrieved; IBTA "
+		"10.7.3.1",
+		"Poll the completions of the requests, or destroy the queue pair or move it to the "
+		"error state, before the memory ends.",
+	},
 	[CHECK_QUEUE_CQ_OVERFLOW] = {
 		"RXE-QUEUE-001", "cq-can-overflow",
 		"More requests are outstanding than their completion queue has entries.",

@@ -4,8 +4,8 @@
  *
  * Preloaded libraries come first in the list of libraries. The runtime of the address sanitizer
  * ends a program in which another library comes before it, because that library could replace
- * malloc(3). The preloaded libraries replace no function of memory, and call the next definition of
- * what they replace, which is the runtime's. The runtime calls this function for its options,
+ * malloc(3). The preloaded libraries call the next definition of what they replace, which is the
+ * runtime's. The runtime calls this function for its options,
  * before it reads ASAN_OPTIONS; a program's own definition comes before this one. */
 
 const char *__asan_default_options(void);

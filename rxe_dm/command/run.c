@@ -20,6 +20,7 @@
 /* A name and no path: a path in LD_PRELOAD has no blank. */
 #define RSOCKETS      "librspreload.so"
 #define LIBRARY	      "libibverbs.so.1"
+#define WATCH	      "librxe_dm_check.so"
 #define WORST	      "RXE_DM_WORST"
 #define RECORD	      "RXE_DM_RECORD"
 #define RECORD_FOLDER "record"
@@ -54,8 +55,8 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 	if (has_library(from)) {
 		snprintf(ret, FOLDERS_MAX,
 			 "%s:%s/../lib/mlx5:%s/../lib/rdmacm:%s/../lib/rdmacm/rsocket_preload:"
-			 "%s/../lib/redirect",
-			 from, exe, exe, exe, exe);
+			 "%s/../lib/redirect:%s/../lib/watch",
+			 from, exe, exe, exe, exe, exe);
 		return true;
 	}
 	snprintf(from, sizeof(from), "%s/%s", exe, RXE_DM_LIBDIR_FROM_BINDIR);
@@ -111,10 +112,12 @@ static bool add_layers(char folders[static FOLDERS_MAX], bool check)
 	return !check || add_build(folders, RUN_CHECK_FOLDER, "--check");
 }
 
-static int set_libraries(const char *folders, bool rsockets)
+static int set_libraries(const char *folders, bool rsockets, bool check)
 {
 	int rc = run_set_list("LD_LIBRARY_PATH", folders, run_variable("LD_LIBRARY_PATH"));
 
+	if (!rc && check)
+		rc = run_preload(folders, WATCH);
 	if (!rc && rsockets) /* last: a sanitizer's runtime must stay first */
 		rc = run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), RSOCKETS);
 	/* For programs with default options of their own, which hide those of our libraries
@@ -246,7 +249,7 @@ int command_run(int argc, char **argv)
 	status = need_server(&options.settings, (enum run_view)view, host, keep, folders);
 	if (status)
 		return status;
-	if (set_libraries(folders, rsockets)) {
+	if (set_libraries(folders, rsockets, check.on)) {
 		fprintf(stderr, "rxe_dm: could not set up the environment\n");
 		return 1;
 	}

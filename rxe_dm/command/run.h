@@ -22,6 +22,8 @@ enum run_view {
 void run_view(struct ctl_client *client, bool host, const char *folders);
 /* Finds a file in folders, which has colons between. False: there is none. */
 bool run_find(const char *folders, const char *name, char ret[static PATH_MAX]);
+/* Adds a library of folders to LD_PRELOAD. 0 or a negative errno. */
+int run_preload(const char *folders, const char *name);
 /* The variable becomes a list with a colon between, if neither is empty. 0 or a negative errno. */
 int run_set_list(const char *variable, const char *first, const char *second);
 /* Its value, or "". */

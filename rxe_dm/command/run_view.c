@@ -28,14 +28,6 @@ bool run_find(const char *folders, const char *name, char ret[static PATH_MAX])
 	return false;
 }
 
-/* Its path, which holds also where the program changes LD_LIBRARY_PATH; but a path in LD_PRELOAD
- * has neither blanks nor colons: then the name, which is found by LD_LIBRARY_PATH. */
-static void find_preloaded(const char *folders, char ret[static PATH_MAX])
-{
-	if (!run_find(folders, PRELOADED, ret) || strpbrk(ret, " \t:"))
-		snprintf(ret, PATH_MAX, PRELOADED);
-}
-
 static const char *reason(int rc)
 {
 	return rc == -EEXIST ? "another user or server has a file of the name there; 'ls -ld "
@@ -82,20 +74,30 @@ const char *run_variable(const char *name)
 	return value ? value : "";
 }
 
+/* Its path, which holds also where the program changes LD_LIBRARY_PATH; but a path in LD_PRELOAD
+ * has neither blanks nor colons: then the name, which is found by LD_LIBRARY_PATH. */
+int run_preload(const char *folders, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (!run_find(folders, name, path) || strpbrk(path, " \t:"))
+		snprintf(path, PATH_MAX, "%s", name);
+	/* Last: a sanitizer's runtime must stay first. */
+	return run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), path);
+}
+
 void run_view(struct ctl_client *client, bool host, const char *folders)
 {
-	char root[CTL_SYSFS_PATH_MAX], bin[CTL_SYSFS_PATH_MAX + 16], preloaded[PATH_MAX];
+	char root[CTL_SYSFS_PATH_MAX], bin[CTL_SYSFS_PATH_MAX + 16];
 
 	if (!ask(client, root))
 		return;
-	find_preloaded(folders, preloaded);
 	snprintf(bin, sizeof(bin), "%s/bin", root);
-	/* Last in LD_PRELOAD: a sanitizer's runtime must stay first. `rdma` is the system's where
-	 * the host's adapters are seen. */
+	/* `rdma` is the system's where the host's adapters are seen. */
 	if (setenv("RXE_DM_SYSFS", root, 1) ||
 	    (host ? setenv("RXE_DM_SYSFS_HOST", "1", 1) : unsetenv("RXE_DM_SYSFS_HOST")) ||
 	    (!host && run_set_list("PATH", bin, run_variable("PATH"))) ||
-	    run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), preloaded))
+	    run_preload(folders, PRELOADED))
 		ctl_log(CTL_LOG_WARNING, "the environment is full: the program does not find the "
 					 "device in /sys/class/infiniband");
 }

@@ -7,6 +7,7 @@ import os
 import signal
 import tempfile
 
+from cases_sanitizers import KINDS, make
 from instance import Instance
 from program import Failure
 
@@ -16,6 +17,9 @@ MISTAKES = {
     "mem_receives_overlap": ("RXE-MEM-002", "posts_second", "posts_first"),
     "mem_send_overlaps": ("RXE-MEM-003", "sends", "receives"),
     "mem_deregistered": ("RXE-MEM-006", "deregisters", "receives", "side_open"),
+    "mem_freed": ("RXE-MEM-004", "frees", "receives", "registers"),
+    "mem_unmapped": ("RXE-MEM-004", "unmaps", "receives", "registers"),
+    "mem_returned": ("RXE-MEM-004", "side_wait", "sends"),
     "queue_ud_short": ("RXE-QUEUE-005", "receives", "side_open"),
     "queue_cq_overflow": ("RXE-QUEUE-001", "posts", "side_open"),
     "queue_unsignalled": ("RXE-QUEUE-002", "posts", "side_open"),
@@ -171,6 +175,21 @@ def clean(build, name):
         instance.pair(args)
 
 
+def sanitized(build, kind):
+    """Memory that ends in a program with a sanitizer's runtime, which has an allocator of its own; what the sanitizer finds it still finds."""
+    compiler, flags, _ = KINDS[kind]
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "check_sanitized") as instance:
+        path = make(folder, compiler, flags)
+        status, text, found = checked(instance, [path], "--check=RXE-MEM-004")
+        need(status == 0 and not found, f"{kind}: status {status}, {text}")
+        status, text, found = checked(instance, [path, "freed"], "--check=RXE-MEM-004")
+        seen = [] if "-static-libasan" in flags else ["RXE-MEM-004"]  # that runtime exports neither free(3) nor its hooks
+        need(status == (FOUND if seen else 0) and [f["id"] for f in found] == seen, f"{kind}: status {status}, {text}")
+        status, text, found = checked(instance, [path, "overflow"], "--check=RXE-MEM-004")
+        need(status not in (0, FOUND) and "heap-buffer-overflow" in text and not found, f"{kind}: status {status}, {text}")
+
+
 CASES = {f"check_{name}": functools.partial(mistake, name=name) for name in MISTAKES}
 CASES.update({"check_options": options, "check_sarif": sarif, "check_ends": ends})
 CASES.update({f"check_clean_{name}": functools.partial(clean, name=name) for name in CLEAN})
+CASES.update({f"check_sanitized_{kind}": functools.partial(sanitized, kind=kind) for kind in ("gcc_address", "gcc_address_static", "clang_address")})

@@ -205,6 +205,11 @@ static void make_bug(const char *name, uint8_t *bytes, volatile size_t len)
 		*(void *volatile *)bytes = NULL;
 	if (!strcmp(name, "shift"))
 		bytes[0] = (uint8_t)(1 << (len & 0x7fff0000));
+	if (!strcmp(name, "freed")) {
+		post(&ends[0], 0);
+		free(ends[0].bytes);
+		ends[0].bytes = NULL;
+	}
 	if (!strcmp(name, "race"))
 		in_two_threads(race);
 }

@@ -20,7 +20,8 @@ ARROWS = {
     "lib/refusal": ["lib/control", "lib/inject", "emu", "net/wire", "net/link"],
     "lib/verbs": ["lib/refusal", "lib/abi", "lib/unkind", "lib/progress", "lib/diagnose", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "lib/findings": [],
-    "lib/check": ["lib/findings", "lib/verbs", "lib/refusal", "lib/abi", "lib/progress", "lib/control", "emu"],
+    "lib/watch": [],
+    "lib/check": ["lib/findings", "lib/watch", "lib/verbs", "lib/refusal", "lib/abi", "lib/progress", "lib/control", "emu"],
     "lib/record": ["lib/verbs", "lib/abi", "lib/control", "emu"],
     "lib/mlx5": ["lib/verbs", "lib/refusal", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     # Above libibverbs by its public calls only.
@@ -35,7 +36,7 @@ ARROWS = {
     # main.c hands over to one of the two.
     "rxe_dm": ["rxe_dm/server", "rxe_dm/command", "lib/control"],
     "tests": ["net/wire", "net/link", "emu", "rxe_dm/cma", "rxe_dm/cm", "lib/unkind", "lib/inject", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
-              "lib/findings", "lib/check", "lib/record", "lib/refusal", "lib/verbs", "lib/mlx5", "lib/rdmacm", "lib/rdmacm/rsocket", "rxe_dm/server", "rxe_dm/command"],
+              "lib/findings", "lib/watch", "lib/check", "lib/record", "lib/refusal", "lib/verbs", "lib/mlx5", "lib/rdmacm", "lib/rdmacm/rsocket", "rxe_dm/server", "rxe_dm/command"],
     "examples": [],
 }
 

@@ -11,6 +11,9 @@
 	X(mem_receives_overlap)                                                                    \
 	X(mem_send_overlaps)                                                                       \
 	X(mem_deregistered)                                                                        \
+	X(mem_freed)                                                                               \
+	X(mem_unmapped)                                                                            \
+	X(mem_returned)                                                                            \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \
 	X(queue_ud_short)                                                                          \

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+/* Gives this library's functions to librxe_dm_check.so. */
+#include "lib/check/listener.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "lib/check/check.h"
+#include "lib/check/held.h"
+#include "lib/check/mem_freed.h"
+#include "lib/check/stack.h"
+#include "lib/watch/watch.h"
+
+static struct watch *watch; /* NULL: it is not loaded */
+
+/* What the layer itself frees is not the program's. */
+static void memory_ends(const void *addr, size_t len, enum watch_end how)
+{
+	if (!check_is_inside())
+		mem_freed(addr, len, how);
+}
+
+__attribute__((constructor)) static void listen(void)
+{
+	struct watch *(*find)(void) = (__typeof__(find))dlsym(RTLD_DEFAULT, WATCH_SYMBOL);
+
+	watch = find ? find() : NULL;
+	if (!watch)
+		return;
+	check_stack_leave_out(watch->start, watch->end);
+	watch->listener = (struct watch_listener){ memory_ends };
+}
+
+void listener_refresh(void)
+{
+	if (watch)
+		atomic_store(&watch->memory, held_any());
+}

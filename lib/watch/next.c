@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+/* The listener, and the next definitions. */
+#include "lib/watch/next.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* The linker's. */
+#pragma GCC visibility push(hidden)
+extern const char __ehdr_start[];
+extern const char _end[];
+#pragma GCC visibility pop
+
+struct watch watch = { .start = __ehdr_start, .end = _end };
+
+/* The listener is running in this thread: what it does itself is not the program's. */
+static __thread bool telling;
+
+struct watch *rxe_dm_watch(void)
+{
+	return &watch;
+}
+
+void *watch_next(const char *name)
+{
+	void *next = dlsym(RTLD_NEXT, name);
+
+	if (!next)
+		abort();
+	return next;
+}
+
+void watch_memory_ends(const void *addr, size_t len, enum watch_end how)
+{
+	const int err = errno;
+
+	if (telling || len == 0)
+		return;
+	telling = true;
+	watch.listener.memory_ends(addr, len, how);
+	telling = false;
+	errno = err;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* librxe_dm_check.so: what a checked program does beside verbs. Preloaded by `rxe_dm run --check`
+ * only.
+ *
+ * It replaces functions of the C library that end memory, calls the next definition of each, which
+ * may be a sanitizer's or another allocator's, and calls its listener, lib/check in
+ * libibverbs.so.1. While the listener does not listen, a call costs one load more. Where the
+ * program has a sanitizer's runtime, its hooks report malloc(3) and free(3), also where the runtime
+ * is linked into the program.
+ *
+ *   next.c     the listener, and the next definitions
+ *   heap.c     malloc(3), free(3) and their kind; the hooks of a sanitizer
+ *   map.c      munmap(2), mremap(2), madvise(2)
+ *
+ * It never changes what a call does, takes no lock of its own, allocates nothing, and needs no
+ * other room. */
+#ifndef RXE_WATCH_WATCH_H
+#define RXE_WATCH_WATCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum watch_end {
+	WATCH_FREED,
+	WATCH_UNMAPPED,
+	WATCH_MOVED,
+	WATCH_GIVEN_BACK, /* the pages, by madvise(2) */
+};
+
+/* Set by the listener once, before it listens. Called in the thread of the call, and never inside
+ * another call of a listener's function in that thread. */
+struct watch_listener {
+	/* The bytes [addr, addr + len) are about to end, or have just moved. len is not 0. */
+	void (*memory_ends)(const void *addr, size_t len, enum watch_end how);
+};
+
+struct watch {
+	const char *start, *end; /* where the library is loaded */
+	struct watch_listener listener;
+	_Atomic bool memory; /* the listener wants to know of memory */
+};
+
+/* The name of a function that returns the library's struct watch, for dlsym(3). */
+#define WATCH_SYMBOL "rxe_dm_watch"
+
+#endif
