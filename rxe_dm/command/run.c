@@ -105,11 +105,11 @@ static bool add_build(char folders[static FOLDERS_MAX], const char *build, const
 /* The tool of --record has set the variable. False: explained. */
 static bool add_layers(char folders[static FOLDERS_MAX], bool check)
 {
-	if (*run_variable(RECORD))
-		return add_build(folders,
-				 check ? RECORD_FOLDER "/" RUN_CHECK_FOLDER : RECORD_FOLDER,
-				 "--record");
-	return !check || add_build(folders, RUN_CHECK_FOLDER, "--check");
+	const char *record = check ? RECORD_FOLDER "/" RUN_CHECK_FOLDER : RECORD_FOLDER;
+
+	if (check && !add_build(folders, RUN_CHECK_FOLDER, "--check"))
+		return false;
+	return !*run_variable(RECORD) || add_build(folders, record, "--record");
 }
 
 static int set_libraries(const char *folders, bool rsockets, bool check)

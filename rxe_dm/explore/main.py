@@ -27,6 +27,7 @@ COMPLETION = """--help
 --timeout TIME
 --fails-if PATTERN
 --check
+--check-suppressions FILE
 --state PATH
 --junit FILE"""
 UNITS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3600}
@@ -53,6 +54,16 @@ def pattern(text):
         raise argparse.ArgumentTypeError(f"'{text}': {error}") from None
 
 
+def with_list(argv):
+    """--check as --check=all: its value is optional, and the next word is not its value."""
+    given, at = list(argv), 0
+    while at < len(given) and given[at].startswith("-") and given[at] != "--":
+        if given[at] == "--check":
+            given[at] = "--check=all"
+        at += 1 if "=" in given[at] or given[at] in ("-h", "--help") else 2
+    return given
+
+
 def arguments(argv):
     parser = argparse.ArgumentParser(prog="rxe_dm explore", description="run a program under many faults, and find those that break it",
                                      allow_abbrev=False)
@@ -65,11 +76,12 @@ def arguments(argv):
     add("--expect", type=int, metavar="STATUS", default=0, help="exit status of a good run; default 0")
     add("--timeout", type=seconds, metavar="TIME", help="a run that takes longer has failed; default ten times a plain run, and 10 s")
     add("--fails-if", type=pattern, metavar="PATTERN", help="a run whose output matches has failed")
-    add("--check", action="store_true", help="a run with a finding has failed, as of rxe_dm run --check")
+    add("--check", metavar="[=LIST]", help="a run with a finding has failed, as of rxe_dm run --check[=LIST]")
+    add("--check-suppressions", metavar="FILE", help="findings that do not count, as for rxe_dm run")
     add("--state", metavar="PATH", default="rxe_dm-explore", help="folder of results; worlds that it knows are not tried again")
     add("--junit", metavar="FILE", help="results for CI, as JUnit XML")
     add("program", nargs=argparse.REMAINDER, metavar="PROGRAM")
-    given = parser.parse_args(argv)
+    given = parser.parse_args(with_list(argv))
     if given.program[:1] == ["--"]:
         del given.program[0]
     if not given.program:
@@ -77,9 +89,17 @@ def arguments(argv):
     return given
 
 
+def checks_of(given):
+    """Options of `rxe_dm run`."""
+    if not given.check:
+        return []
+    return [f"--check={given.check}"] + (["--check-suppressions", given.check_suppressions] if given.check_suppressions else [])
+
+
 def plan_of(command, given):
     plan = trial.Plan(command, given.program)
-    plan.expect, plan.timeout_s, plan.fails_if, plan.check = given.expect, given.timeout, given.fails_if, given.check
+    plan.expect, plan.timeout_s, plan.fails_if = given.expect, given.timeout, given.fails_if
+    plan.check = checks_of(given)
     plan.namespaces = may_have_namespaces()
     given.jobs = given.jobs or (os.cpu_count() if plan.namespaces else 1)
     given.runs = given.runs or (sys.maxsize if given.time_s else DEFAULT_RUNS)

@@ -84,6 +84,10 @@ class Search:
             return False
         return time.monotonic() > self.began + share * (self.deadline - self.began)
 
+    def share(self):
+        """Of the time, for the search: while nothing has failed there is nothing to reduce."""
+        return SEARCH_SHARE if self.groups else 1.0
+
     def plain(self):
         """The program without faults: it must end well, and its time bounds that of trials. Returns the opcodes it sent."""
         folder = os.path.join(self.options.state, "plain")
@@ -99,7 +103,7 @@ class Search:
         """Tries worlds until the runs or the time are used up. Returns the number of the next world."""
         number, done = first, 0
         while True:
-            while not self.pool.is_full() and number - first < self.options.runs and not self.is_over(SEARCH_SHARE):
+            while not self.pool.is_full() and number - first < self.options.runs and not self.is_over(self.share()):
                 self.start(drawer.world(number))
                 number += 1
             if not self.pool.trials:

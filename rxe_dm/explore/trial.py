@@ -25,16 +25,17 @@ class Plan:
 
     def __init__(self, command, program):
         self.command, self.program = command, program
-        self.expect, self.timeout_s, self.fails_if, self.check = 0, None, None, False
-        self.namespaces = False
+        self.expect, self.timeout_s, self.fails_if, self.namespaces = 0, None, None, False
+        self.check = []  # options of `rxe_dm run --check`; none: no checks
 
 
 class Result:
     """failed: '' or in what way ("exit 1", "signal 6", "timeout", ...). last: the last line of its output that says something; causes:
-    sentences about queue pairs that failed; fired: how often each rule fired."""
+    sentences about queue pairs that failed; findings: those of the checks; fired: how often each rule fired."""
 
     def __init__(self):
         self.failed, self.last, self.causes, self.fired, self.seconds, self.output = "", "", [], {}, 0.0, ""
+        self.findings = []
         self.broken = ""  # the trial did not take place, and why
 
     def key(self):
@@ -57,6 +58,13 @@ def last_line(output):
     return lines[-1][:200] if lines else ""
 
 
+def found(result):
+    """A run with findings. The ids make the group; the last line of the output is of the report."""
+    ids = sorted({f"{one['id']} {one['name']}" for one in result.findings})
+    result.failed = "finding " + ", ".join(ids) if ids else "a finding of --check"
+    result.last = result.findings[0]["text"][:200] if result.findings else ""
+
+
 def judge(result, code, plan):
     """Sets failed. code None: too late."""
     if code is None:
@@ -64,7 +72,8 @@ def judge(result, code, plan):
     elif code < 0:
         result.failed = f"signal {-code} ({signal.Signals(-code).name})"
     elif plan.check and code == CHECK_STATUS:
-        result.failed = "a finding of --check"
+        found(result)
+        return
     elif code != plan.expect:
         result.failed = f"exit {code}" + (f" (signal {signal.Signals(code - 128).name})" if 128 < code < 160 else "")
     elif plan.fails_if and re.search(plan.fails_if, result.output):
@@ -83,13 +92,18 @@ def environment(plan, name):
     return env
 
 
-def look(result, once_):
-    """What the device says at the end."""
+def shown_by(once_, *options):
     try:
-        shown = json.loads(once_.rxe_dm("show", "--json").stdout)
+        return json.loads(once_.rxe_dm("show", "--json", *options).stdout)
     except ValueError:
-        return
-    for device in shown.get("devices", []):
+        return {}
+
+
+def look(result, once_, plan):
+    """What the device says at the end."""
+    if plan.check:
+        result.findings = shown_by(once_, "--findings").get("findings", [])
+    for device in shown_by(once_).get("devices", []):
         result.causes += [f"{one['status']}: {one['cause']}" for one in device["failures"]]
         for one in device["faults"]:
             result.fired[one["rule"]] = one["fired"]
@@ -140,13 +154,12 @@ def run(plan, made, name, folder=None):
     if plan.namespaces and not process.network_of_its_own():
         result.broken = "no network namespace"
         return result
-    options = ["--check"] if plan.check else []
-    once_ = once.Once(plan.command, environment(plan, name), options, plan.program, made)
+    once_ = once.Once(plan.command, environment(plan, name), plan.check, plan.program, made)
     try:
         result.broken = once_.begin(True)
         if not result.broken:
             code = carry_out(once_, plan, folder, result)
-            look(result, once_)
+            look(result, once_, plan)
             judge(result, code, plan)
     finally:
         once_.finish(True)

@@ -2,6 +2,7 @@
 """rxe_dm explore and rxe_dm run --record, --world: programs with a mistake are found, reduced and repeated, and their corrected
 twins survive the same worlds; a record is complete whatever ends the program."""
 
+import importlib
 import json
 import os
 import re
@@ -99,21 +100,18 @@ def corrected(build):
             raise Failure(f"the next worlds are {numbers}")
 
 
-def modules():
-    """world, reduce and draw of the source tree."""
+def modules(*names):
+    """Modules of the source tree."""
     sys.path.insert(0, SOURCE)
     try:
-        import draw
-        import reduce
-        import world
-        return world, reduce, draw
+        return [importlib.import_module(name) for name in names]
     finally:
         sys.path.remove(SOURCE)
 
 
 def rules(build):
     """Every kind of rule that is drawn, with every opcode, is one that a server takes."""
-    _, _, draw = modules()
+    draw, = modules("draw")
     drawer, kinds = draw.Drawer(1, draw.GROUPS[-1]), {}
     for number in range(600):
         for rule in drawer.world(number).rules():
@@ -139,7 +137,7 @@ class Trial:
 
 def reduced(_build):
     """Without a device: of seven lines the two remain that together fail, with the smallest count that fails."""
-    world, reduce, _ = modules()
+    world, reduce = modules("world", "reduce")
     made = world.parse("worst 7,late_reads,fill\nfault drop opcode=SEND_* nth=30\nfault delay opcode=ACKNOWLEDGE nth=2 time=900us\n"
                        "fault duplicate opcode=SEND_* nth=3\nfault rnr_nak dir=in opcode=SEND_* nth=12..13 timer=1\nkill 2 after=50ms\n")
     tried = []
@@ -184,6 +182,37 @@ def refused(build):
             done = instance.command("run", "--world", path, "--", "true")
             if done.returncode not in (1, 2) or words not in done.stderr:
                 raise Failure(f"--world '{line}': exit {done.returncode}: {done.stderr}")
+
+
+def group_of(trial, *findings):
+    """The group of a run with these findings: pairs of id and text."""
+    plan, result = trial.Plan("rxe_dm", ["program"]), trial.Result()
+    plan.check = ["--check=all"]
+    result.findings = [{"id": name, "name": "a-check", "text": text} for name, text in findings]
+    trial.judge(result, trial.CHECK_STATUS, plan)
+    return result.key()
+
+
+def checked(build):
+    """A finding is a failure, which its id names: with other numbers it is the same failure, with another id another one. Suppressed,
+    it is none."""
+    trial, = modules("trial")
+    one, same, other = (group_of(trial, (name, f"QP 0x{number} was destroyed twice")) for name, number in
+                        (("RXE-LIFE-004", "000017"), ("RXE-LIFE-004", "02a6af"), ("RXE-LIFE-003", "000017")))
+    if one != same or one == other or "RXE-LIFE-004 a-check" not in one[0]:
+        raise Failure(f"groups: {one}, {same}, {other}")
+    program = [os.path.join(build, "tests", "client", "mistakes", "mistakes"), "life_twice"]
+    need_program(program[0])
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "explore_checked") as instance:
+        status, text = explored(instance, folder, "--check", "--", *program)
+        if status != 2 or "the program fails without any fault: finding RXE-LIFE-004 destroyed-twice" not in text:
+            raise Failure(f"explore --check: exit {status}: {text}")
+        suppressions = os.path.join(folder, "suppressions")
+        with open(suppressions, "w", encoding="ascii") as file:
+            file.write("id:RXE-LIFE-004\n")
+        status, text = explored(instance, folder, "--check", "--check-suppressions", suppressions, "--runs", "2", "--", *program)
+        if status != 0 or "2 worlds" not in text:
+            raise Failure(f"explore --check-suppressions: exit {status}: {text}")
 
 
 def calls_in(folder):
@@ -307,6 +336,7 @@ def causes(build):
 CASES = {
     **{f"explore_{bug}": found(bug) for bug in BUGS},
     "explore_corrected": corrected,
+    "explore_checked": checked,
     "explore_reduced": reduced,
     "explore_rules": rules,
     "explore_refused": refused,
