@@ -33,7 +33,7 @@ static void run_seed(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	uint64_t first = 1, count = 1, events = 0, connections = 0;
+	uint64_t first = 1, count = 1, events = 0, connections = 0, stops = 0;
 
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--trace") == 0) {
@@ -51,8 +51,10 @@ int main(int argc, char **argv)
 		run_seed(seed);
 		events += sim.events;
 		connections += sim.connections;
+		stops += sim.stops;
 	}
-	(void)printf("%llu seeds: %llu events, %llu connections\n", (unsigned long long)count,
-		     (unsigned long long)events, (unsigned long long)connections);
+	(void)printf("%llu seeds: %llu events, %llu connections, %llu stops\n",
+		     (unsigned long long)count, (unsigned long long)events,
+		     (unsigned long long)connections, (unsigned long long)stops);
 	return EXIT_SUCCESS;
 }

@@ -110,6 +110,26 @@ static void new_request(struct cm_sim *s, const struct cm_host *host, const stru
 	}
 }
 
+static bool is_timeout(enum cm_event_type type)
+{
+	return type == CM_EVENT_REQ_TIMED_OUT || type == CM_EVENT_REP_TIMED_OUT ||
+	       type == CM_EVENT_DREQ_TIMED_OUT || type == CM_EVENT_SIDR_REQ_TIMED_OUT;
+}
+
+/* No exchange times out while the program at its other end is stopped on the same host. */
+static void timed_out(struct cm_sim *s, const struct cm_host *host, const struct cm_end *end)
+{
+	const struct cm_end *stopped = cm_sim_end_of(s, s->stopped);
+	struct cm_id_info info;
+
+	if (s->resumes_ns == CM_NEVER || !stopped || stopped->host != host || stopped == end)
+		return;
+	cm_id_info(stopped->id, &info);
+	if (end->comm_id && end->comm_id == info.remote_comm_id)
+		cm_oracle_fail(s, "an exchange with %u timed out, which is stopped",
+			       (uint32_t)stopped->serial);
+}
+
 void cm_oracle_event(struct cm_sim *s, struct cm_host *host, const struct cm_event *event)
 {
 	struct cm_end *end;
@@ -128,6 +148,8 @@ void cm_oracle_event(struct cm_sim *s, struct cm_host *host, const struct cm_eve
 	if (!end || end->id != event->id || end->host != host)
 		cm_oracle_fail(s, "%s of an id that the program has left",
 			       cm_event_str(event->type));
+	if (is_timeout(event->type))
+		timed_out(s, host, end);
 	if (event->type == CM_EVENT_REP_RECEIVED) {
 		end->remote_qpn = event->msg->u.rep.local_qpn;
 		end->remote_guid = event->msg->u.rep.local_ca_guid;
@@ -143,6 +165,11 @@ void cm_oracle_look(struct cm_sim *s, struct cm_end *end, bool is_free)
 	const enum cm_state now = cm_id_state(end->id);
 	const bool was_used = end->seen == CM_STATE_ESTABLISHED ||
 			      end->seen == CM_STATE_DREQ_SENT || end->seen == CM_STATE_DREQ_RCVD;
+	struct cm_id_info info;
+
+	cm_id_info(end->id, &info);
+	if (info.local_comm_id)
+		end->comm_id = info.local_comm_id;
 
 	if (is_free && end->seen != CM_STATE_TIME_WAIT)
 		cm_oracle_fail(s, "TIME_WAIT_EXIT behind %s", cm_state_str(end->seen));

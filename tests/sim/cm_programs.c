@@ -2,6 +2,7 @@
 /* Programs of the connection manager's simulation. */
 #include "tests/sim/cm_programs.h"
 #include "tests/sim/cm_names.h"
+#include "tests/sim/cm_stops.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -132,6 +133,7 @@ static void begin(struct cm_sim *s)
 
 	if (!end)
 		return;
+	to = cm_stops_peer(s, from, to);
 	end->id = cm_id_create(from->cm, (void *)end->serial);
 	if (!end->id)
 		return;
@@ -330,7 +332,7 @@ static void event(void *arg, struct cm_host *host, const struct cm_event *event)
 		s->connections++;
 	if (event->type == CM_EVENT_MRA_RECEIVED)
 		return;
-	if (cm_sim_chance(s, s->hasty))
+	if (!cm_stops_hold(s, end) && cm_sim_chance(s, s->hasty))
 		act_now(s, end);
 	else
 		act_later(s, end);
@@ -378,6 +380,7 @@ void cm_sim_begin(struct cm_sim *s, uint64_t seed)
 	s->slow = cm_sim_random(s, 30);
 	s->hasty = cm_sim_random(s, 100);
 	s->max_retries = cm_sim_chance(s, 70) ? 15 : (uint8_t)cm_sim_random(s, 4);
+	cm_stops_choose(s);
 	for (uint32_t i = 0; i < CM_SIM_HOSTS; i++)
 		listen(s, i);
 }
@@ -390,7 +393,7 @@ static struct cm_end *next_due(struct cm_sim *s, uint64_t until_ns)
 	for (uint32_t i = 0; i < CM_MAX_ENDS; i++) {
 		struct cm_end *end = &s->ends[i];
 
-		if (!end->id || end->due_ns > until_ns)
+		if (!end->id || end->due_ns > until_ns || cm_stops_hold(s, end))
 			continue;
 		next = end;
 		until_ns = end->due_ns;
@@ -401,13 +404,20 @@ static struct cm_end *next_due(struct cm_sim *s, uint64_t until_ns)
 /* False: nothing is left to do until then. */
 static bool go_on(struct cm_sim *s, uint64_t until_ns)
 {
-	const uint64_t next_ns = cm_world_next(&s->w);
-	struct cm_end *due = next_due(s, next_ns < until_ns ? next_ns : until_ns);
+	uint64_t next_ns = until_ns;
+	struct cm_end *due;
 
+	if (cm_world_next(&s->w) < until_ns)
+		next_ns = cm_world_next(&s->w);
+	if (s->resumes_ns < next_ns)
+		next_ns = s->resumes_ns;
+	due = next_due(s, next_ns);
 	if (due) {
 		if (due->due_ns > s->w.now_ns)
 			s->w.now_ns = due->due_ns;
 		act_now(s, due);
+	} else if (s->resumes_ns <= next_ns) {
+		cm_stops_resume(s);
 	} else if (!cm_world_step(&s->w, until_ns)) {
 		return false;
 	}
@@ -420,7 +430,9 @@ static void disturb(struct cm_sim *s)
 	const uint32_t what = cm_sim_random(s, 100);
 	struct cm_end *end = &s->ends[cm_sim_random(s, CM_MAX_ENDS)];
 
-	if (what < 75)
+	if (s->has_stops && cm_sim_chance(s, 40))
+		cm_stops_disturb(s);
+	else if (what < 75)
 		begin(s);
 	else if (what < 78)
 		restart(s);

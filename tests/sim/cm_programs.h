@@ -23,6 +23,7 @@ struct cm_end {
 	enum cm_state seen; /* when last looked at */
 	uint64_t since_ns;  /* of the TIME_WAIT seen */
 	uint32_t qpn, remote_qpn;
+	uint32_t comm_id; /* of its last exchange; 0: none yet */
 	uint64_t remote_guid;
 	uint8_t ack_timeout; /* the least that TIME_WAIT covers */
 	bool must_end;	     /* a DREQ or REJ has reached it */
@@ -49,7 +50,11 @@ struct cm_sim {
 	uint32_t num_notices;
 	uint64_t seed;
 	bool is_traced;
-	uint64_t events, connections;
+	uint64_t events, connections, stops;
+	/* cm_stops.c */
+	bool has_stops;
+	uintptr_t stopped;   /* serial of the end whose program was stopped last */
+	uint64_t resumes_ns; /* CM_NEVER: no program is stopped */
 };
 
 void cm_sim_begin(struct cm_sim *s, uint64_t seed);

@@ -112,6 +112,27 @@ START_TEST(disconnecting_from_a_stopped_program)
 }
 END_TEST
 
+START_TEST(resolved_program_stopped)
+{
+	const struct cm_path path = cm_world_path(a, a);
+	const struct cm_msg req = { .attr = CM_SIDR_REQ, .u.sidr_req.service_id = SERVICE };
+	const struct cm_msg rep = { .attr = CM_SIDR_REP, .u.sidr_rep.qpn = QPN_B };
+
+	listen_on_a();
+	ida = cm_id_create(a->cm, &connecting);
+	ck_assert_int_eq(cm_send_sidr_req(ida, &path, &req, 100 * MS, 2, cw.now_ns), 0);
+	run_ms(1);
+	cm_id_set_user(idb, &accepting);
+	stop_for(&accepting, HOUR_MS);
+	ck_assert_int_eq(cm_send_sidr_rep(idb, &rep, cw.now_ns), 0);
+	run_ms(1);
+	expect("     0.0 a > SIDR_REQ\n"
+	       "     1.0 a   SIDR_REQ_RECEIVED\n"
+	       "3600001.0 a > SIDR_REP status 0 qpn 22\n"
+	       "3600002.0 a   SIDR_REP_RECEIVED\n");
+}
+END_TEST
+
 /* A program that runs again has a whole period to answer, then the retries go on. */
 START_TEST(never_answers)
 {
@@ -150,4 +171,5 @@ START_TEST(on_another_host)
 END_TEST
 
 RUN_TESTS("cm_stopped", listener_stopped, listener_stopped_and_req_lost, connecting_program_stopped,
-	  disconnecting_from_a_stopped_program, never_answers, on_another_host)
+	  disconnecting_from_a_stopped_program, resolved_program_stopped, never_answers,
+	  on_another_host)
