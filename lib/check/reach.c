@@ -123,6 +123,18 @@ static void read_words(struct mark *mark, uintptr_t start, uintptr_t end)
 	}
 }
 
+/* The linker makes the first pages of a segment read-only (RELRO). */
+static void read_written(struct mark *mark, uintptr_t start, uintptr_t end)
+{
+	for (size_t i = 0; i < mark->num_ranges; i++) {
+		const uintptr_t from = start > mark->range[i].start ? start : mark->range[i].start;
+		const uintptr_t to = end < mark->range[i].end ? end : mark->range[i].end;
+
+		if (from < to)
+			read_words(mark, from, to);
+	}
+}
+
 /* Global variables, but for this library's, which know every object. */
 static int read_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -136,9 +148,8 @@ static int read_module(struct dl_phdr_info *info, size_t size, void *arg)
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
 		const uintptr_t start = info->dlpi_addr + segment->p_vaddr;
 
-		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) &&
-		    range_of(mark, start))
-			read_words(mark, start, start + segment->p_memsz);
+		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W))
+			read_written(mark, start, start + segment->p_memsz);
 	}
 	return 0;
 }

@@ -117,6 +117,8 @@ def options(build):
                 f.write(f"# comment\n{rule}\n")
             found = checked(instance, wrong, "--check-suppressions", path)[2]
             need(len(found) == has or ":^" in rule or rule.startswith("func"), f"{rule}: {found}")
+        found = checked(instance, [program_of(build), "life_leaks_all"])[2]
+        need(found == [], f"what a global variable reaches is a leak: {found}")
         shown = json.loads(instance.command("show", "--findings", "--json").stdout)["findings"]
         need(any(f["id"] == "RXE-MEM-001" and f["times"] == 1 for f in shown), f"rxe_dm show --findings: {shown}")
         need("RXE-MEM-001" in instance.command("show", "--findings").stdout, "rxe_dm show --findings has no text")
