@@ -14,6 +14,7 @@
  *   listener.c            what lib/watch reports of the program
  *   mem_*.c queue_*.c     the checks, a file for each or for a few that look at the same thing
  *   event.c life.c
+ *   cm.c                  ids, channels and events of librdmacm, called by cm/wrap_cm.c
  *   hooks.h               which check looks at which event
  *   wrap_*.c              the verbs
  *

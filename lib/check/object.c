@@ -20,12 +20,12 @@ struct deferred_free {
 static struct check_object *objects;	/* uthash, by address */
 static struct check_object *quarantine; /* utlist */
 static uint32_t num_quarantined;
-static uint32_t num_made[VB_KINDS];
+static uint32_t num_made[OBJECT_KINDS];
 
 static __thread bool deferring;
 static __thread struct deferred_free *deferred;
 
-static const char *const kind_names[VB_KINDS] = {
+static const char *const kind_names[OBJECT_KINDS] = {
 	[VB_KIND_CONTEXT] = "context",
 	[VB_KIND_FLOW] = "flow",
 	[VB_KIND_COUNTERS] = "counters",
@@ -45,10 +45,12 @@ static const char *const kind_names[VB_KINDS] = {
 	[VB_KIND_DM] = "DM",
 	[VB_KIND_DMAH] = "DMAH",
 	[VB_KIND_BUF] = "buffer",
+	[OBJECT_CM_ID] = "rdma_cm_id",
+	[OBJECT_CM_CHANNEL] = "event channel",
 };
 
 /* Kinds whose structure has the handle that refusals and `rxe_dm show` name. */
-static const size_t handle_at[VB_KINDS] = {
+static const size_t handle_at[OBJECT_KINDS] = {
 	[VB_KIND_PD] = offsetof(struct ibv_pd, handle),
 	[VB_KIND_AH] = offsetof(struct ibv_ah, handle),
 	[VB_KIND_CQ] = offsetof(struct ibv_cq, handle),

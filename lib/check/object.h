@@ -20,6 +20,11 @@ struct ibv_context;
 
 #define OBJECT_QUARANTINE 4096u
 
+/* Kinds of librdmacm, after those of the verbs. */
+#define OBJECT_CM_ID	  ((enum vb_kind)VB_KINDS)
+#define OBJECT_CM_CHANNEL ((enum vb_kind)(VB_KINDS + 1))
+#define OBJECT_KINDS	  (VB_KINDS + 2)
+
 struct check_object {
 	UT_hash_handle hh;
 	const void *address;

@@ -25,6 +25,13 @@
 extern const char __ehdr_start[];
 #pragma GCC visibility pop
 
+static uintptr_t cm_start; /* the second librdmacm.so.1, if it is loaded */
+
+void reach_without(const void *start)
+{
+	cm_start = (uintptr_t)start;
+}
+
 struct range {
 	uintptr_t start, end;
 };
@@ -41,6 +48,7 @@ struct mark {
 	size_t num_ranges;
 	struct block *seen, *todo;
 	size_t bytes;
+	bool of_cm; /* for objects of librdmacm, which its own tables do not reach */
 };
 
 static void read_maps(struct mark *mark)
@@ -117,7 +125,7 @@ static void read_words(struct mark *mark, uintptr_t start, uintptr_t end)
 		if (word < 4096)
 			continue;
 		object = object_find((const void *)word);
-		if (object)
+		if (object && (object->kind >= VB_KINDS) == mark->of_cm)
 			object->reached = true;
 		add_block(mark, word);
 	}
@@ -142,7 +150,7 @@ static int read_module(struct dl_phdr_info *info, size_t size, void *arg)
 	const uintptr_t here = (uintptr_t)__ehdr_start;
 
 	(void)size;
-	if (info->dlpi_addr == here)
+	if (info->dlpi_addr == here || (mark->of_cm && info->dlpi_addr == cm_start))
 		return 0;
 	for (size_t i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
@@ -216,13 +224,12 @@ static bool is_alone(void)
 	return n <= THREADS_MAX;
 }
 
-bool reach_mark(void)
+static void mark_kinds(bool of_cm)
 {
 	static struct mark mark; /* too large for a stack */
 	struct block *block, *next;
 
-	if (!is_alone())
-		return false;
+	mark = (struct mark){ .of_cm = of_cm };
 	read_maps(&mark);
 	dl_iterate_phdr(read_module, &mark);
 	read_stack(&mark);
@@ -235,5 +242,14 @@ bool reach_mark(void)
 		HASH_DEL(mark.seen, block);
 		free(block);
 	}
+}
+
+bool reach_mark(void)
+{
+	if (!is_alone())
+		return false;
+	mark_kinds(false);
+	if (cm_start)
+		mark_kinds(true);
 	return true;
 }

@@ -159,7 +159,8 @@ static void print(const struct findings *from, const struct finding *finding)
 
 	if (!to || !row)
 		return;
-	fprintf(to, "rxe_dm: %s %s: %s\n", row->id, row->name, finding->text);
+	fprintf(to, "rxe_dm: %s%s %s: %s\n", row->is_note ? "note " : "", row->id, row->name,
+		finding->text);
 	for (uint32_t i = 0; i < finding->num_stacks; i++)
 		print_stack(to, from, &finding->stack[i]);
 	fprintf(to, "  %s\n  %s\n", row->spec, row->remedy);

@@ -12,12 +12,20 @@ extern const char __ehdr_start[];
 extern const char _end[];
 #pragma GCC visibility pop
 
-static const char *other_start, *other_end;
+#define OTHERS_MAX 2u
+
+/* Written while objects are loaded. */
+static struct {
+	const char *start, *end;
+} other[OTHERS_MAX];
+static uint32_t num_others;
 
 void check_stack_leave_out(const char *start, const char *end)
 {
-	other_start = start;
-	other_end = end;
+	if (num_others == OTHERS_MAX)
+		return;
+	other[num_others].start = start;
+	other[num_others++].end = end;
 }
 
 static bool is_inside(uintptr_t pc, const char *start, const char *end)
@@ -27,7 +35,13 @@ static bool is_inside(uintptr_t pc, const char *start, const char *end)
 
 static bool is_ours(uintptr_t pc)
 {
-	return is_inside(pc, __ehdr_start, _end) || is_inside(pc, other_start, other_end);
+	if (is_inside(pc, __ehdr_start, _end))
+		return true;
+	for (uint32_t i = 0; i < num_others; i++) {
+		if (is_inside(pc, other[i].start, other[i].end))
+			return true;
+	}
+	return false;
 }
 
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)

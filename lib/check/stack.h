@@ -14,9 +14,10 @@ struct check_stack {
 	uintptr_t pc[FINDING_DEPTH];
 };
 
-/* Another object that is not the program's: librxe_dm_check.so. */
+/* Other objects of the layer, librxe_dm_check.so and the second librdmacm.so.1: each says so while
+ * it is loaded. */
 void check_stack_leave_out(const char *start, const char *end);
-/* The stack of the calling thread, from the first function outside this library. */
+/* The stack of the calling thread, from the first function outside the layer. */
 void check_stack_take(struct check_stack *ret);
 /* The calling thread: gettid(2). */
 uint32_t check_stack_thread(void);

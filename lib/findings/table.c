@@ -216,6 +216,66 @@ const struct check_row check_table[CHECK_END] = {
 		"ibv_modify_qp(3): timeout 0 means to wait an infinite time; IBTA 9.9.2.1.1",
 		"Set a timeout, for example 14 (67 ms).",
 	},
+	[CHECK_CM_EVENTS_NOT_ACKED] = {
+		"RXE-CM-001", "cm-events-not-acknowledged",
+		"An rdma_cm_id is destroyed with unacknowledged events: rdma_destroy_id() waits "
+		"forever.",
+		"rdma_destroy_id(3): users must ack all related events before calling this routine",
+		"Call rdma_ack_cm_event() for each event that rdma_get_cm_event() returned.",
+	},
+	[CHECK_CM_OWN_EVENT] = {
+		"RXE-CM-002", "destroyed-in-own-event",
+		"The thread that handles an event of an rdma_cm_id destroys the id before it "
+		"acknowledges the event: the call waits for itself.",
+		"rdma_destroy_id(3), rdma_get_cm_event(3): destruction of an rdma_cm_id blocks until "
+		"related events have been acknowledged",
+		"Acknowledge the event first, then destroy the id.",
+	},
+	[CHECK_CM_CHANNEL_IN_USE] = {
+		"RXE-CM-003", "event-channel-in-use",
+		"An event channel was destroyed while ids are on it.",
+		"rdma_destroy_event_channel(3): all ids associated with the channel must be "
+		"destroyed, and all returned events must be acked before",
+		"Destroy the ids first, or move them to another channel by rdma_migrate_id().",
+	},
+	[CHECK_CM_PRIVATE] = {
+		"RXE-CM-004", "private-data-too-long",
+		"More private data was given than the message of this port space can carry.",
+		"rdma_connect(3): 56 bytes for RDMA_PS_TCP, 180 for RDMA_PS_UDP; rdma_accept(3): 196 "
+		"and 136; rdma_reject(3): 148 and 136",
+		"Send the data in a message when the connection is established.",
+	},
+	[CHECK_CM_NO_QP] = {
+		"RXE-CM-005", "no-queue-pair",
+		"A connection was requested or accepted without a queue pair.",
+		"rdma_connect(3), rdma_accept(3): qp_num is the QP number associated with the "
+		"connection, unless a QP was created on the rdma_cm_id",
+		"Call rdma_create_qp() first, or set conn_param.qp_num.",
+	},
+	[CHECK_CM_DEPTH] = {
+		"RXE-CM-006", "depth-above-request",
+		"A connection was accepted with a larger initiator_depth than the request offers: the "
+		"peer cannot answer as many RDMA READs and atomics.",
+		"rdma_accept(3): initiator_depth must be less than or equal to the initiator_depth "
+		"value reported in the connect request event",
+		"Use the smaller of the event's value and the device's max_qp_init_rd_atom.",
+	},
+	[CHECK_CM_NOT_DISCONNECTED] = {
+		"RXE-CM-007", "not-disconnected",
+		"A connected rdma_cm_id was destroyed without rdma_disconnect().",
+		"rdma_cm(7), client and server operation: rdma_disconnect() tears down the connection "
+		"before the QP and the id are destroyed",
+		"Call rdma_disconnect(), and wait for RDMA_CM_EVENT_DISCONNECTED where the last "
+		"messages matter.",
+	},
+	[CHECK_CM_HAS_QP] = {
+		"RXE-CM-008", "destroyed-with-qp",
+		"An rdma_cm_id was destroyed while it had a queue pair.",
+		"rdma_destroy_id(3): users must free any associated QP with the rdma_cm_id before "
+		"calling this routine",
+		"Call rdma_destroy_qp(), or rdma_destroy_ep(), which destroys both.",
+		.is_note = true,
+	},
 };
 
 static bool is_of(const struct check_row *row, const char *word, size_t len)
@@ -230,6 +290,11 @@ static bool is_of(const struct check_row *row, const char *word, size_t len)
 		return false;
 	return (group_len == len && strncasecmp(group, word, len) == 0) ||
 	       (len == 3 && strncasecmp("all", word, len) == 0) || (len == 1 && *word == '1');
+}
+
+const char *check_level(const struct check_row *row)
+{
+	return row->is_note ? "note" : "error";
 }
 
 const struct check_row *check_find(const char *id)

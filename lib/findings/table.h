@@ -35,6 +35,14 @@ enum check {
 	CHECK_PEER_PSN,
 	CHECK_PEER_READS,
 	CHECK_PEER_TIMEOUT,
+	CHECK_CM_EVENTS_NOT_ACKED,
+	CHECK_CM_OWN_EVENT,
+	CHECK_CM_CHANNEL_IN_USE,
+	CHECK_CM_PRIVATE,
+	CHECK_CM_NO_QP,
+	CHECK_CM_DEPTH,
+	CHECK_CM_NOT_DISCONNECTED,
+	CHECK_CM_HAS_QP,
 	CHECK_END
 };
 
@@ -45,9 +53,13 @@ struct check_row {
 	const char *spec;     /* where it is written */
 	const char *remedy;   /* what to do */
 	bool is_extra;	      /* selected by its id or name only */
+	bool is_note;	      /* not wrong by the letter: the exit status stays the program's */
 };
 /* By enum check. */
 extern const struct check_row check_table[CHECK_END];
+
+/* "error" or "note": the levels of SARIF. */
+const char *check_level(const struct check_row *row);
 
 /* The row of an id; NULL: there is none. */
 const struct check_row *check_find(const char *id);

@@ -121,19 +121,29 @@ void findings_each(const struct findings_list *list,
 	}
 }
 
+struct counts {
+	uint32_t errors, notes;
+};
+
 static void count_one(struct findings_area *area, const struct finding *finding, void *arg)
 {
+	struct counts *counts = arg;
+	char id[FINDING_ID_MAX + 1];
+
 	(void)area;
-	(void)finding;
-	++*(uint32_t *)arg;
+	view_plain(id, sizeof(id), finding->id, sizeof(finding->id));
+	if (check_find(id)->is_note)
+		counts->notes++;
+	else
+		counts->errors++;
 }
 
-uint32_t findings_count(const struct findings_list *list)
+uint32_t findings_count(const struct findings_list *list, bool notes)
 {
-	uint32_t n = 0;
+	struct counts counts = { 0 };
 
-	findings_each(list, count_one, &n);
-	return n;
+	findings_each(list, count_one, &counts);
+	return notes ? counts.notes : counts.errors;
 }
 
 static void print_stack(const struct findings_area *area, const struct finding_stack *stack,
@@ -165,8 +175,8 @@ static void print(const struct findings_area *area, const struct finding *findin
 	row = check_find(id);
 	if (!row)
 		return;
-	fprintf(to, "rxe_dm: %s %s [%s, process %d]: %s\n", row->id, row->name,
-		view_plain(comm, sizeof(comm), area->map->comm, sizeof(area->map->comm)),
+	fprintf(to, "rxe_dm: %s%s %s [%s, process %d]: %s\n", row->is_note ? "note " : "", row->id,
+		row->name, view_plain(comm, sizeof(comm), area->map->comm, sizeof(area->map->comm)),
 		(int)area->map->pid,
 		view_plain(text, sizeof(text), finding->text, sizeof(finding->text)));
 	for (uint32_t i = 0; i < finding->num_stacks && i < FINDING_STACKS; i++)

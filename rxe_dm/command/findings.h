@@ -34,8 +34,8 @@ struct findings_list {
 /* Adds the areas that the server has and the list has not. 0 or a negative errno. */
 int findings_read(struct findings_list *list, struct ctl_client *client);
 void findings_drop(struct findings_list *list);
-/* Findings that are not suppressed. */
-uint32_t findings_count(const struct findings_list *list);
+/* Findings that are not suppressed: errors, or notes. */
+uint32_t findings_count(const struct findings_list *list, bool notes);
 /* Calls visit for each that is not suppressed. */
 void findings_each(const struct findings_list *list,
 		   void (*visit)(struct findings_area *area, const struct finding *finding,

@@ -60,6 +60,7 @@ static void add_json(struct findings_area *area, const struct finding *finding, 
 
 	set_text(ret, "id", row->id);
 	set_text(ret, "name", row->name);
+	set_text(ret, "level", check_level(row));
 	set_text(ret, "text", view_plain(text, sizeof(text), finding->text, sizeof(finding->text)));
 	json_object_set_new(ret, "times", json_integer(atomic_load(&finding->times)));
 	json_object_set_new(ret, "pid", json_integer(area->map->pid));
@@ -155,8 +156,8 @@ static void add_sarif(struct findings_area *area, const struct finding *finding,
 	}
 	view_plain(text, sizeof(text), finding->text, sizeof(finding->text));
 	json_array_append_new(arg, json_pack("{s:s, s:s, s:{s:s}, s:o, s:o, s:o, s:i}", "ruleId",
-					     row->id, "level", "error", "message", "text", text,
-					     "locations", places, "relatedLocations", related,
+					     row->id, "level", check_level(row), "message", "text",
+					     text, "locations", places, "relatedLocations", related,
 					     "stacks", stacks, "occurrenceCount",
 					     (int)atomic_load(&finding->times)));
 }

@@ -185,21 +185,27 @@ static int end_as(int status)
 	return 128 + WTERMSIG(status);
 }
 
-static int finish(struct run *run, const struct run_check *check)
+static void sum_up(const struct run *run, uint32_t found, uint32_t notes)
 {
-	uint32_t found;
-
-	print_new(run);
-	found = findings_count(&run->findings);
-	if (check->output && !write_output(run, check->output))
-		return 1;
-	if (!found)
-		return end_as(run->status);
-	fprintf(stderr, "rxe_dm: %u %s; the program ended with %s %d; 'rxe_dm show --findings'\n",
-		found, found == 1 ? "finding" : "findings",
+	fprintf(stderr,
+		"rxe_dm: %u %s, %u %s; the program ended with %s %d; 'rxe_dm show --findings'\n",
+		found, found == 1 ? "finding" : "findings", notes, notes == 1 ? "note" : "notes",
 		WIFSIGNALED(run->status) ? "signal" : "status",
 		WIFSIGNALED(run->status) ? WTERMSIG(run->status) : WEXITSTATUS(run->status));
-	return check->exit_status ? (int)check->exit_status : end_as(run->status);
+}
+
+static int finish(struct run *run, const struct run_check *check)
+{
+	uint32_t found, notes;
+
+	print_new(run);
+	found = findings_count(&run->findings, false);
+	notes = findings_count(&run->findings, true);
+	if (check->output && !write_output(run, check->output))
+		return 1;
+	if (found || notes)
+		sum_up(run, found, notes);
+	return found && check->exit_status ? (int)check->exit_status : end_as(run->status);
 }
 
 int run_check_program(const struct run_check *check, const char *instance, char **program)

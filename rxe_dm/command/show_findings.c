@@ -22,9 +22,10 @@ static void print_checks_json(void)
 		const struct check_row *row = &check_table[i];
 
 		json_array_append_new(all,
-				      json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", row->id, "name",
-						row->name, "sentence", row->sentence,
-						"specification", row->spec, "remedy", row->remedy));
+				      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "id", row->id,
+						"name", row->name, "level", check_level(row),
+						"sentence", row->sentence, "specification",
+						row->spec, "remedy", row->remedy));
 	}
 	if (json_dumpf(all, stdout, JSON_INDENT(2)) == 0)
 		putchar('\n');
@@ -49,7 +50,7 @@ int show_findings(struct ctl_client *client, bool json)
 		fprintf(stderr, "rxe_dm: the device server does not answer: %s\n", strerror(-rc));
 	else if (json)
 		rc = !findings_json(&list, stdout);
-	else if (findings_count(&list) == 0)
+	else if (findings_count(&list, false) + findings_count(&list, true) == 0)
 		printf("no program that ran with --check was found to do anything wrong\n");
 	else
 		findings_print(&list, stdout);

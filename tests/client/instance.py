@@ -34,6 +34,8 @@ class Instance:
         self.env["RXE_DM_LINGER"] = "120"
         if os.environ.get("RXE_TEST_WORST"):
             self.env["RXE_DM_WORST"] = os.environ["RXE_TEST_WORST"]
+        if os.environ.get("RXE_TEST_CHECK"):
+            self.options.append("--check=" + os.environ["RXE_TEST_CHECK"])
         if os.environ.get("RXE_TEST_LINK"):
             self.env["RXE_DM_LINK"] = os.environ["RXE_TEST_LINK"]
         self.env.update({f"RXE_DM_{key.upper()}": str(value) for key, value in settings.items()})

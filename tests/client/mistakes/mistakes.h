@@ -5,7 +5,20 @@
 
 #include <stdbool.h>
 
-/* In the order of lib/findings/table.h. */
+/* In the order of lib/findings/table.h. Those with librdmacm are a program of their own. */
+#ifdef MISTAKES_OF_CM
+#define MISTAKES(X)                                                                                \
+	X(life_id_leak)                                                                            \
+	X(life_id_used_after)                                                                      \
+	X(cm_events_not_acked)                                                                     \
+	X(cm_own_event)                                                                            \
+	X(cm_channel_in_use)                                                                       \
+	X(cm_private)                                                                              \
+	X(cm_no_qp)                                                                                \
+	X(cm_depth)                                                                                \
+	X(cm_not_disconnected)                                                                     \
+	X(cm_has_qp)
+#else
 #define MISTAKES(X)                                                                                \
 	X(mem_send_changed)                                                                        \
 	X(mem_receives_overlap)                                                                    \
@@ -37,6 +50,7 @@
 	X(peer_psn)                                                                                \
 	X(peer_reads)                                                                              \
 	X(peer_timeout)
+#endif
 
 #define X(name) void name(bool right);
 MISTAKES(X)

@@ -26,7 +26,8 @@ when it happens, with the stacks of the calls that lead to it, and counted when 
     rxe_dm show --findings                                   # later, also of a program that was killed
     rxe_dm show --checks                                     # this list
 
-With findings the exit status is 66, or that of `--check-exit`; else it is the program's. `--check-suppressions FILE` names what is
+With findings the exit status is 66, or that of `--check-exit`; else it is the program's. A note is no such finding: what it says is
+not wrong by the letter of the specification. `--check-suppressions FILE` names what is
 not reported, a line each: `id:RXE-MEM-002`, `func:NAME` (a function in any of its stacks) or `obj:libucp` (an object file).
 `man rxe_dm` describes the options. Functions and lines need a build with elfutils' libdw, and a program built with `-g`.
 
@@ -53,9 +54,9 @@ def page(rows):
     by_id = {}
     for name, expected in MISTAKES.items():
         by_id.setdefault(expected[0], []).append(name)
-    text = HEAD + "".join(f"| [{r['id']}](#{r['id'].lower()}) | {r['name']} | {r['sentence']} |\n" for r in rows)
+    text = HEAD + "".join(f"| [{r['id']}](#{r['id'].lower()}) | {r['name']}{' (note)' if r['level'] == 'note' else ''} | {r['sentence']} |\n" for r in rows)
     for row in rows:
-        text += f"\n## {row['id']}\n\n" + wrapped(f"`{row['name']}`: {row['sentence']}") + "\n\n"
+        text += f"\n## {row['id']}\n\n" + wrapped(f"`{row['name']}`{', a note' if row['level'] == 'note' else ''}: {row['sentence']}") + "\n\n"
         text += wrapped(f"Specification: {row['specification']}.") + "\n\n" + wrapped(f"Remedy: {row['remedy']}") + "\n"
         for name in by_id.get(row["id"], []):
             text += f"\n`tests/client/mistakes/{name}.c`:\n\n{program(name)}\n"
