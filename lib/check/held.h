@@ -17,6 +17,8 @@ bool held_any(void);
 /* May a request hold a byte of [start, end)? Takes no lock of the layer: this is asked of each
  * block that the program frees, in any thread. */
 bool held_overlaps(uintptr_t start, uintptr_t end);
+/* May the device still access the memory of the request? */
+bool held_is_live(const struct check_request *request);
 /* The first range with a byte of [start, end) that the device may still access; NULL: none. */
 struct check_range *held_find(uintptr_t start, uintptr_t end);
 /* Calls visit for each range. */

@@ -8,12 +8,15 @@
 #include "lib/check/held.h"
 #include "lib/check/life.h"
 #include "lib/check/listener.h"
+#include "lib/check/mem_arrival.h"
 #include "lib/check/mem_overlap.h"
 #include "lib/check/mem_send.h"
 #include "lib/check/mem_stack.h"
+#include "lib/check/mem_stale.h"
 #include "lib/check/peer.h"
 #include "lib/check/queue.h"
 #include "lib/check/queue_limit.h"
+#include "lib/check/remote.h"
 
 /* A verb of the data path was called, and its function has this frame. */
 static inline void hook_called(const void *frame)
@@ -31,6 +34,8 @@ static inline void hook_posting(struct check_request *request)
 	held_add(request);
 	listener_refresh();
 	mem_stack_posting(request);
+	mem_stale_posting(request);
+	mem_arrival_posting(request);
 }
 
 /* The device has taken a list of requests. */
@@ -45,6 +50,8 @@ static inline void hook_completed(struct check_request *request)
 	mem_send_completed(request);
 	mem_overlap_ended(request);
 	mem_stack_ended(request);
+	mem_arrival_ended(request);
+	remote_ended(request);
 	held_remove(request);
 	listener_refresh();
 }
@@ -54,6 +61,8 @@ static inline void hook_dropped(struct check_request *request)
 {
 	mem_overlap_ended(request);
 	mem_stack_ended(request);
+	mem_arrival_ended(request);
+	remote_ended(request);
 	held_remove(request);
 	listener_refresh();
 }

@@ -9,6 +9,8 @@
 #include "lib/check/check.h"
 #include "lib/check/held.h"
 #include "lib/check/mem_freed.h"
+#include "lib/check/mem_stale.h"
+#include "lib/check/region.h"
 #include "lib/check/stack.h"
 #include "lib/watch/watch.h"
 
@@ -17,8 +19,16 @@ static struct watch *watch; /* NULL: it is not loaded */
 /* What the layer itself frees is not the program's. */
 static void memory_ends(const void *addr, size_t len, enum watch_end how)
 {
+	if (check_is_inside())
+		return;
+	mem_freed(addr, len, how);
+	mem_stale_ended(addr, len, how);
+}
+
+static void memory_made(const void *addr, size_t len)
+{
 	if (!check_is_inside())
-		mem_freed(addr, len, how);
+		mem_stale_made(addr, len);
 }
 
 __attribute__((constructor)) static void listen(void)
@@ -29,11 +39,13 @@ __attribute__((constructor)) static void listen(void)
 	if (!watch)
 		return;
 	check_stack_leave_out(watch->start, watch->end);
-	watch->listener = (struct watch_listener){ memory_ends };
+	watch->listener = (struct watch_listener){ memory_ends, memory_made };
 }
 
 void listener_refresh(void)
 {
-	if (watch)
-		atomic_store(&watch->memory, held_any());
+	if (!watch)
+		return;
+	atomic_store(&watch->memory, held_any() || region_any());
+	atomic_store(&watch->made, mem_stale_any());
 }

@@ -40,7 +40,10 @@ struct check_request {
 	bool is_inline;
 	struct check_stack posted;
 	/* State of the checks. */
-	uint8_t *copy;	/* mem_send.c: what the buffer held; NULL: unknown */
+	uint8_t *copy;		   /* mem_send.c: what the buffer held; NULL: unknown */
+	struct check_range remote; /* remote.c: at NULL: not in this process */
+	uint64_t message;	   /* remote.c: how many before it, and it, take a receive */
+	bool takes_receive, executed;
 	uint32_t nodes; /* mem_overlap.c: its ranges that are in the tree, a bit each */
 	uint32_t num_ranges;
 	struct check_range range[];
@@ -77,6 +80,7 @@ struct check_qp {
 	/* Attributes that were set, by enum ibv_qp_attr_mask. */
 	struct ibv_qp_attr attr;
 	int attr_mask;
+	uint64_t sent, received; /* remote.c: messages that take a receive */
 };
 
 struct check_srq {

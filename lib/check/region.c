@@ -3,11 +3,14 @@
 #include "lib/check/region.h"
 
 #include <stdlib.h>
+#include <utlist.h>
 
+#include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/check/object.h"
 
 static struct check_region *regions; /* uthash, by key */
+static struct span_set spans = SPAN_SET(21);
 
 /* What an outstanding request holds stays. */
 static void free_region(void *part)
@@ -20,13 +23,32 @@ static void free_region(void *part)
 		region->object = NULL;
 }
 
+static void leave_set(struct check_region *region)
+{
+	if (region->span.end > region->span.start)
+		span_remove(&spans, &region->span);
+	region->span.end = region->span.start;
+}
+
+static void enter_set(struct check_region *region)
+{
+	const uintptr_t start = (uintptr_t)region->addr;
+
+	if (!start || !region->len || region->len > UINTPTR_MAX - start ||
+	    (region->access & IBV_ACCESS_ON_DEMAND))
+		return;
+	region->span.start = start;
+	region->span.end = start + region->len;
+	span_add(&spans, &region->span);
+}
+
 void region_made(struct check_object *object, uint32_t lkey, void *addr, uint64_t len,
-		 uint64_t iova)
+		 uint64_t iova, int access)
 {
 	struct check_region *region = object->part;
 
 	if (region)
-		HASH_DEL(regions, region);
+		region_ended(object);
 	else
 		region = calloc(1, sizeof(*region));
 	if (!region)
@@ -36,17 +58,21 @@ void region_made(struct check_object *object, uint32_t lkey, void *addr, uint64_
 	region->addr = addr;
 	region->len = len;
 	region->iova = iova;
+	region->access = access;
 	object->part = region;
 	object->free_part = free_region;
 	HASH_ADD(hh, regions, key, sizeof(region->key), region);
+	enter_set(region);
 }
 
 void region_ended(struct check_object *object)
 {
 	struct check_region *region = object->part;
 
-	if (region)
-		HASH_DEL(regions, region);
+	if (!region)
+		return;
+	HASH_DEL(regions, region);
+	leave_set(region);
 }
 
 struct check_range region_range(const struct ibv_context *context, const struct ibv_sge *sge)
@@ -70,4 +96,22 @@ void region_release(struct check_range *range)
 	if (range->region)
 		range->region->requests--;
 	range->region = NULL;
+}
+
+bool region_overlaps(uintptr_t start, uintptr_t end)
+{
+	return span_overlaps(&spans, start, end);
+}
+
+bool region_any(void)
+{
+	return spans.first != NULL;
+}
+
+void region_each(void (*visit)(struct check_region *region, void *arg), void *arg)
+{
+	struct span *span;
+
+	DL_FOREACH (spans.first, span)
+		visit(container_of(span, struct check_region, span), arg);
 }

@@ -10,6 +10,8 @@
 
 #include <uthash.h>
 
+#include "lib/check/span.h"
+
 struct check_object;
 struct check_request;
 struct ibv_context;
@@ -26,6 +28,8 @@ struct check_region {
 	struct check_object *object; /* NULL: it was forgotten */
 	uint8_t *addr;		     /* NULL: not memory of this process, or not by address */
 	uint64_t len, iova;
+	struct span span; /* empty: not looked up by address */
+	int access;
 	uint32_t requests; /* outstanding ranges */
 };
 
@@ -36,17 +40,24 @@ struct check_range {
 	struct check_region *region; /* NULL: unknown */
 	/* held.c, while the request is outstanding. */
 	struct check_request *request; /* NULL: not in the list */
-	struct check_range *prev, *next;
+	struct span span;
+	uint8_t *fill; /* mem_arrival.c: the first bytes as the program left them; or NULL */
 	bool on_stack; /* of the thread that posted it */
 	bool ended;    /* the program no longer has the memory (reported) */
 };
 
 /* The object's part becomes a region of this key. addr NULL: its bytes are not known. */
 void region_made(struct check_object *object, uint32_t lkey, void *addr, uint64_t len,
-		 uint64_t iova);
+		 uint64_t iova, int access);
 void region_ended(struct check_object *object);
 /* Looks up the bytes; the range holds the region until region_release(). */
 struct check_range region_range(const struct ibv_context *context, const struct ibv_sge *sge);
 void region_release(struct check_range *range);
+
+/* Regions over memory that is registered once, not on demand. Is a byte of [start, end) in one?
+ * Without the layer's lock. */
+bool region_overlaps(uintptr_t start, uintptr_t end);
+bool region_any(void);
+void region_each(void (*visit)(struct check_region *region, void *arg), void *arg);
 
 #endif

@@ -28,7 +28,7 @@ static void enter(struct check_qp *qp)
 }
 
 /* A request begins, and the one in front of it had no memory. */
-static void begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
+static void begin_at(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t addr)
 {
 	struct check_qp *qp;
 
@@ -40,8 +40,14 @@ static void begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 		qp->pending = (struct ibv_send_wr){ .wr_id = ex->wr_id,
 						    .opcode = opcode,
 						    .send_flags = ex->wr_flags };
+		remote_set(&qp->pending, rkey, addr);
 	}
 	check_unlock();
+}
+
+static void begin(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
+{
+	begin_at(ex, opcode, 0, 0);
 }
 
 static void add_memory(struct ibv_qp_ex *ex, const struct ibv_sge *list, size_t n, bool by_copy)
@@ -63,13 +69,13 @@ static void add_memory(struct ibv_qp_ex *ex, const struct ibv_sge *list, size_t 
 static void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare,
 			      uint64_t swap)
 {
-	begin(qp, IBV_WR_ATOMIC_CMP_AND_SWP);
+	begin_at(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, addr);
 	inner_qp.wr_atomic_cmp_swp(qp, rkey, addr, compare, swap);
 }
 
 static void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t add)
 {
-	begin(qp, IBV_WR_ATOMIC_FETCH_AND_ADD);
+	begin_at(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, addr);
 	inner_qp.wr_atomic_fetch_add(qp, rkey, addr, add);
 }
 
@@ -88,19 +94,19 @@ static void wr_local_inv(struct ibv_qp_ex *qp, uint32_t rkey)
 
 static void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 {
-	begin(qp, IBV_WR_RDMA_READ);
+	begin_at(qp, IBV_WR_RDMA_READ, rkey, addr);
 	inner_qp.wr_rdma_read(qp, rkey, addr);
 }
 
 static void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr)
 {
-	begin(qp, IBV_WR_RDMA_WRITE);
+	begin_at(qp, IBV_WR_RDMA_WRITE, rkey, addr);
 	inner_qp.wr_rdma_write(qp, rkey, addr);
 }
 
 static void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, __be32 imm)
 {
-	begin(qp, IBV_WR_RDMA_WRITE_WITH_IMM);
+	begin_at(qp, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, addr);
 	inner_qp.wr_rdma_write_imm(qp, rkey, addr, imm);
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Memory regions. */
 #include "lib/check/inner.h"
+#include "lib/check/listener.h"
 #include "lib/check/mem_region.h"
+#include "lib/check/mem_remote.h"
+#include "lib/check/mem_stale.h"
 #include "lib/check/region.h"
 #include "lib/check/wrap.h"
 
@@ -15,15 +18,18 @@ INNER(ibv_rereg_mr);
 INNER(ibv_dereg_mr);
 
 static void describe(struct check_object *object, const struct ibv_mr *mr, void *addr, uint64_t len,
-		     uint64_t iova)
+		     uint64_t iova, int access)
 {
 	object_label(object, "MR 0x%08x (%p, %llu bytes)", mr->lkey, mr->addr,
 		     (unsigned long long)mr->length);
-	region_made(object, mr->lkey, addr, len, iova);
+	if (object->part)
+		mem_stale_forget(object->part);
+	region_made(object, mr->lkey, addr, len, iova, access);
+	listener_refresh();
 }
 
 /* addr NULL: memory that the process does not reach by an address. */
-static struct ibv_mr *made(struct ibv_mr *mr, void *addr, uint64_t len, uint64_t iova)
+static struct ibv_mr *made(struct ibv_mr *mr, void *addr, uint64_t len, uint64_t iova, int access)
 {
 	struct check_object *object;
 
@@ -32,7 +38,7 @@ static struct ibv_mr *made(struct ibv_mr *mr, void *addr, uint64_t len, uint64_t
 	check_lock();
 	object = object_made(mr, VB_KIND_MR, mr->context);
 	if (object)
-		describe(object, mr, addr, len, iova);
+		describe(object, mr, addr, len, iova, access);
 	check_unlock();
 	return mr;
 }
@@ -43,14 +49,15 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int acce
 
 	wrap_used(pd, VB_KIND_PD, "ibv_reg_mr");
 	return made(inner_ibv_reg_mr(pd, addr, length, access), addr, length,
-		    by_zero ? 0 : (uintptr_t)addr);
+		    by_zero ? 0 : (uintptr_t)addr, access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 			       int access)
 {
 	wrap_used(pd, VB_KIND_PD, "ibv_reg_mr_iova");
-	return made(inner_ibv_reg_mr_iova(pd, addr, length, iova, access), addr, length, iova);
+	return made(inner_ibv_reg_mr_iova(pd, addr, length, iova, access), addr, length, iova,
+		    access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
@@ -60,7 +67,7 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 
 	wrap_used(pd, VB_KIND_PD, "ibv_reg_mr_iova2");
 	return made(inner_ibv_reg_mr_iova2(pd, addr, length, iova, access), addr, length,
-		    by_zero ? 0 : iova);
+		    by_zero ? 0 : iova, (int)access);
 }
 
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
@@ -68,7 +75,14 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 {
 	wrap_used(pd, VB_KIND_PD, "ibv_reg_dmabuf_mr");
 	return made(inner_ibv_reg_dmabuf_mr(pd, offset, length, iova, fd, access), NULL, length,
-		    iova);
+		    iova, access);
+}
+
+static int changed_access(const struct check_object *object, int flags, int access)
+{
+	const struct check_region *was = object->part;
+
+	return (flags & IBV_REREG_MR_CHANGE_ACCESS) || !was ? access : was->access;
 }
 
 int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
@@ -83,11 +97,13 @@ int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, si
 	check_lock();
 	object = object_find(mr);
 	if (!err && object && moves)
-		describe(object, mr, addr, length, (uintptr_t)addr);
+		describe(object, mr, addr, length, (uintptr_t)addr,
+			 changed_access(object, flags, access));
 	else if (!err && object && object->part) {
 		const struct check_region was = *(struct check_region *)object->part;
 
-		describe(object, mr, was.addr, was.len, was.iova);
+		describe(object, mr, was.addr, was.len, was.iova,
+			 changed_access(object, flags, access));
 	}
 	check_unlock();
 	return err;
@@ -101,12 +117,16 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	if (object) {
 		check_lock();
 		mem_region_ending(object);
+		mem_remote_ending(object);
 		check_unlock();
 	}
 	err = inner_ibv_dereg_mr(mr);
 	if (!err && object) {
 		check_lock();
+		if (object->part)
+			mem_stale_forget(object->part);
 		region_ended(object);
+		listener_refresh();
 		check_unlock();
 	}
 	return wrap_ended(object, err);
@@ -115,12 +135,13 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
 				size_t length, unsigned int access)
 {
-	return made(check_inner.base.reg_dm_mr(pd, dm, offset, length, access), NULL, length, 0);
+	return made(check_inner.base.reg_dm_mr(pd, dm, offset, length, access), NULL, length, 0,
+		    (int)access);
 }
 
 static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
 {
-	return made(check_inner.base.alloc_null_mr(pd), NULL, 0, 0);
+	return made(check_inner.base.alloc_null_mr(pd), NULL, 0, 0, 0);
 }
 
 void wrap_mr_ops(struct verbs_context_65 *verbs)

@@ -29,6 +29,8 @@ static void completed(const struct ibv_context *context, const struct ibv_wc *wc
 	struct check_queue *queue;
 
 	note_failure(context, wc);
+	if (wc->status == IBV_WC_SUCCESS && (wc->opcode & IBV_WC_RECV))
+		remote_received(queue_qp(context, wc->qp_num));
 	if (!request)
 		return;
 	queue = request->queue;

@@ -30,6 +30,7 @@ struct check_request *post_enter_send(struct check_qp *qp, const struct ibv_send
 	request->is_inline = wr->send_flags & IBV_SEND_INLINE;
 	if (qp->signals_all || (wr->send_flags & IBV_SEND_SIGNALED))
 		queue_signalled(request);
+	remote_posting(qp, request, wr);
 	hook_posting(request);
 	return request;
 }
@@ -48,8 +49,10 @@ static struct check_request *enter_recv(struct check_queue *queue, const struct 
 
 void post_refuse(struct check_queue *queue, uint32_t n)
 {
-	for (; n > 0 && queue->first; n--)
+	for (; n > 0 && queue->first; n--) {
+		remote_refused(queue->first->prev);
 		hook_drop(queue->first->prev);
+	}
 }
 
 static uint32_t count_sends(const struct ibv_send_wr *wr)

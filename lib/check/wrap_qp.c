@@ -60,6 +60,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 	check_lock();
 	object = object_find(qp);
 	part = object ? object->part : NULL;
+	if (part && (attr_mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+		remote_reset(part);
 	if (part)
 		hook_modified(part, attr, attr_mask);
 	if (part && (attr_mask & IBV_QP_STATE))

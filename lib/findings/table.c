@@ -32,6 +32,30 @@ const struct check_row check_table[CHECK_END] = {
 		"Poll the completions of the requests, or destroy the queue pair or move it to the "
 		"error state, before the memory ends.",
 	},
+	[CHECK_MEM_STALE] = {
+		"RXE-MEM-005", "stale-region-used",
+		"A request uses a region over memory that was freed, unmapped or moved after it had "
+		"been registered.",
+		"ibv_reg_mr(3); IBTA 10.6.2: a region keeps the pages that it was registered with, "
+		"what the program maps later is not in it",
+		"Deregister a region before its memory ends, and register new memory.",
+	},
+	[CHECK_MEM_ARRIVAL] = {
+		"RXE-MEM-007", "receive-buffer-written",
+		"The program wrote to the buffer of an outstanding receive, RDMA READ or atomic.",
+		"ibv_post_recv(3): the buffers used by a WR can only be safely reused after the WR has "
+		"been fully executed and a WCE has been retrieved; IBTA 10.7.3.1",
+		"Prepare the buffer before you post it, and do not write to it until you have polled "
+		"the completion.",
+	},
+	[CHECK_MEM_REMOTE] = {
+		"RXE-MEM-008", "deregistered-for-peer",
+		"A memory region was deregistered while the peer has an outstanding RDMA WRITE, RDMA "
+		"READ or atomic to it.",
+		"ibv_dereg_mr(3); IBTA 10.6.7.2.7: a remote request to a region that was deregistered "
+		"is refused, and the connection is lost",
+		"Let the peer report, by a message after its last request, that it has finished.",
+	},
 	[CHECK_QUEUE_CQ_OVERFLOW] = {
 		"RXE-QUEUE-001", "cq-can-overflow",
 		"More requests are outstanding than their completion queue has entries.",

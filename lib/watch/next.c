@@ -42,3 +42,15 @@ void watch_memory_ends(const void *addr, size_t len, enum watch_end how)
 	telling = false;
 	errno = err;
 }
+
+void watch_memory_made(const void *addr, size_t len)
+{
+	const int err = errno;
+
+	if (telling || len == 0)
+		return;
+	telling = true;
+	watch.listener.memory_made(addr, len);
+	telling = false;
+	errno = err;
+}

@@ -20,6 +20,12 @@ static inline bool watch_wants_memory(void)
 	return atomic_load_explicit(&watch.memory, memory_order_relaxed);
 }
 
+static inline bool watch_wants_made(void)
+{
+	return atomic_load_explicit(&watch.made, memory_order_relaxed);
+}
+
 void watch_memory_ends(const void *addr, size_t len, enum watch_end how);
+void watch_memory_made(const void *addr, size_t len);
 
 #endif

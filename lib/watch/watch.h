@@ -33,12 +33,15 @@ enum watch_end {
 struct watch_listener {
 	/* The bytes [addr, addr + len) are about to end, or have just moved. len is not 0. */
 	void (*memory_ends)(const void *addr, size_t len, enum watch_end how);
+	/* A block of the heap was allocated. */
+	void (*memory_made)(const void *addr, size_t len);
 };
 
 struct watch {
 	const char *start, *end; /* where the library is loaded */
 	struct watch_listener listener;
-	_Atomic bool memory; /* the listener wants to know of memory */
+	/* The listener wants to know of memory that ends, of memory that is allocated. */
+	_Atomic bool memory, made;
 };
 
 /* The name of a function that returns the library's struct watch, for dlsym(3). */

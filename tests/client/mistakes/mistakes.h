@@ -27,6 +27,9 @@
 	X(mem_freed)                                                                               \
 	X(mem_unmapped)                                                                            \
 	X(mem_returned)                                                                            \
+	X(mem_stale)                                                                               \
+	X(mem_arrival)                                                                             \
+	X(mem_deregistered_for_peer)                                                               \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \
 	X(queue_ud_short)                                                                          \

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* RXE-MEM-008: a region is deregistered while requests of the peer to it are outstanding, where the
+ * peer is of this process. */
+#ifndef RXE_CHECK_MEM_REMOTE_H
+#define RXE_CHECK_MEM_REMOTE_H
+
+struct check_object;
+
+void mem_remote_ending(const struct check_object *object);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Sets of address ranges, which may overlap, and a quick answer whether one has a byte of a block:
+ * it is asked of each block that the program frees, in any thread. The set's lock is a leaf: what
+ * holds it calls nothing. */
+#ifndef RXE_CHECK_SPAN_H
+#define RXE_CHECK_SPAN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SPAN_PAGES 65536u /* that are told apart */
+
+struct span {
+	uintptr_t start, end; /* not empty while in a set */
+	struct span *prev, *next;
+};
+
+struct span_set {
+	pthread_mutex_t lock;
+	unsigned int page_shift;
+	struct span *first; /* utlist. Written under the layer's lock and the set's */
+	_Atomic uint32_t count, num_long;
+	_Atomic uint32_t by_page[SPAN_PAGES];
+};
+
+/* page_shift: ranges are counted by pages of that many bits. */
+#define SPAN_SET(shift)                                                                            \
+	{                                                                                          \
+		.lock = PTHREAD_MUTEX_INITIALIZER, .page_shift = (shift)                           \
+	}
+
+/* Under the layer's lock. */
+void span_add(struct span_set *set, struct span *span);
+void span_remove(struct span_set *set, struct span *span);
+/* Is a byte of [start, end) in a range of the set? Without the layer's lock. */
+bool span_overlaps(struct span_set *set, uintptr_t start, uintptr_t end);
+
+static inline bool span_has(const struct span *span, uintptr_t start, uintptr_t end)
+{
+	return span->start < end && start < span->end;
+}
+
+/* An empty set. In the child of a fork(): another thread of the parent may have had the lock. */
+void span_set_clear(struct span_set *set);
+
+#endif
