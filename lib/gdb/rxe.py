@@ -26,6 +26,7 @@ RIGHTS = ((1, "local_write"), (2, "remote_write"), (4, "remote_read"), (8, "remo
 MR = struct.Struct("<IIQQQIIIIIIII")  # struct rxe_mr
 PLAIN, ARENA = 1, 2
 ACKNOWLEDGE = 0x11
+NAKS = {0: "PSN sequence error", 1: "invalid request", 2: "remote access error", 3: "remote operational error"}
 INLINE, SIGNALED = 8, 2  # enum rxe_send_flag
 IN_FLIGHT = 1 << 23
 
@@ -247,7 +248,9 @@ def acknowledgement(head):
     """What the syndrome of an ACKNOWLEDGE says (AETH follows BTH)."""
     if head[0] & 31 != ACKNOWLEDGE or not head[12] & 0x60:
         return ""
-    return ", RNR NAK" if head[12] >> 5 & 3 == 1 else f", NAK {head[12] & 31}"
+    if head[12] >> 5 & 3 == 1:
+        return ", RNR NAK"
+    return f", NAK: {NAKS.get(head[12] & 31, f'code {head[12] & 31}')}"
 
 
 def show_packet(device, stamped, packet, head):
