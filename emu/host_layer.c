@@ -73,11 +73,11 @@ static uint32_t pass_random(void *host)
 }
 
 static enum rxe_peer_life pass_peer_life(void *host, const struct gid *dst, uint32_t slot,
-					 uint32_t *process)
+					 uint64_t since_ns, uint32_t *process)
 {
 	const struct rxe_host_layer *layer = host;
 
-	return layer->below->peer_life(layer->below_host, dst, slot, process);
+	return layer->below->peer_life(layer->below_host, dst, slot, since_ns, process);
 }
 
 static uint32_t pass_credits(void *host, const struct gid *dst, uint32_t slot)

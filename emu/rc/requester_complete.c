@@ -354,28 +354,29 @@ void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
 }
 
 /* The ACK timer has expired. Whether no retry is spent, because the peer's process is stopped, or
- * was. */
-static bool stands_still(struct rxe_engine *engine, struct rxe_qp *qp)
+ * was, or has had no processor. */
+static bool spends_none(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	struct rc_retry *retry = &qp->rc.retry;
+	struct rc_retry *timer = &qp->rc.retry;
 	enum rxe_peer_life life = RXE_PEER_UNKNOWN;
 
 	if (engine->cfg.ops->peer_life)
-		life = engine->cfg.ops->peer_life(engine->cfg.host, &qp->flow.dst,
-						  qp->attr.dest_qp_num >> RXE_SLOT_SHIFT,
-						  &retry->stopped_process);
+		life = engine->cfg.ops->peer_life(
+			engine->cfg.host, &qp->flow.dst, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT,
+			rc_retry_since_ns(timer, &qp->attr), &timer->stopped_process);
 	switch (life) {
 	case RXE_PEER_UNKNOWN: return false;
-	case RXE_PEER_RUNS: return rc_retry_excuse(retry, &qp->attr, engine->now_ns);
-	case RXE_PEER_STOPPED: rc_retry_stand_still(retry, engine->now_ns); return true;
-	case RXE_PEER_EXITED: rc_retry_peer_exited(retry, &qp->attr); return false;
+	case RXE_PEER_RUNS: return rc_retry_excuse(timer, &qp->attr, engine->now_ns);
+	case RXE_PEER_STARVED: retry(engine, qp, rc_retry_starved(timer)); return true;
+	case RXE_PEER_STOPPED: rc_retry_stand_still(timer, engine->now_ns); return true;
+	case RXE_PEER_EXITED: rc_retry_peer_exited(timer, &qp->attr); return false;
 	}
 	return false;
 }
 
 void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	if (rc_retry_is_expired(&qp->rc.retry, engine->now_ns) && stands_still(engine, qp))
+	if (rc_retry_is_expired(&qp->rc.retry, engine->now_ns) && spends_none(engine, qp))
 		return;
 	retry(engine, qp, rc_retry_timed_out(&qp->rc.retry, &qp->attr, engine->now_ns));
 }

@@ -152,6 +152,17 @@ bool rc_retry_excuse(struct rc_retry *retry, const struct rxe_qp_attr *attr, uin
 	return true;
 }
 
+enum rc_retry_action rc_retry_starved(struct rc_retry *retry)
+{
+	stop_timer(retry);
+	return RC_RETRY_REWIND;
+}
+
+uint64_t rc_retry_since_ns(const struct rc_retry *retry, const struct rxe_qp_attr *attr)
+{
+	return retry->deadline_ns - rc_timeout_ns(attr->timeout);
+}
+
 void rc_retry_peer_exited(struct rc_retry *retry, const struct rxe_qp_attr *attr)
 {
 	retry->stopped_process = 0;

@@ -91,6 +91,11 @@ void rc_retry_stand_still(struct rc_retry *retry, uint64_t now_ns);
  * the peer has had no full period of it to answer: it was found stopped before, or this process was
  * stopped (the timer expired a whole period ago). Once for each retry. */
 bool rc_retry_excuse(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
+/* The ACK timer has expired, and the peer's process has had no processor since it began: what is
+ * outstanding is resent, and no retry is spent. */
+enum rc_retry_action rc_retry_starved(struct rc_retry *retry);
+/* When the ACK timer that has expired began. */
+uint64_t rc_retry_since_ns(const struct rc_retry *retry, const struct rxe_qp_attr *attr);
 /* The peer's process exited while the timer stood still: at most one retry is left, for what
  * TIME_WAIT still answers. */
 void rc_retry_peer_exited(struct rc_retry *retry, const struct rxe_qp_attr *attr);

@@ -34,7 +34,8 @@ static bool read_file(const char *path, char ret[static TEXT_BYTES])
 	return n > 0;
 }
 
-static bool thread_is_stopped(pid_t pid, pid_t tid)
+/* states: letters of proc(5). */
+static bool thread_is(pid_t pid, pid_t tid, const char *states)
 {
 	char path[PATH_BYTES], stat[TEXT_BYTES];
 	const char *name_end;
@@ -42,9 +43,9 @@ static bool thread_is_stopped(pid_t pid, pid_t tid)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
 	if (!read_file(path, stat))
 		return false;
-	/* "PID (NAME) STATE ...": the name may hold anything. T: by a signal, t: by a tracer. */
+	/* "PID (NAME) STATE ...": the name may hold anything. */
 	name_end = strrchr(stat, ')');
-	return name_end && (!strncmp(name_end, ") T ", 4) || !strncmp(name_end, ") t ", 4));
+	return name_end && name_end[1] == ' ' && name_end[2] && strchr(states, name_end[2]);
 }
 
 /* An entry of getdents64(2). */
@@ -56,7 +57,7 @@ struct entry {
 	char name[];
 };
 
-static bool other_thread_is_stopped(pid_t pid)
+static bool other_thread_is(pid_t pid, const char *states)
 {
 	_Alignas(struct entry) char entries[512];
 	char path[PATH_BYTES];
@@ -77,7 +78,7 @@ static bool other_thread_is_stopped(pid_t pid)
 		if (tid == 0 || tid == pid)
 			continue;
 		looked++;
-		ret = thread_is_stopped(pid, tid);
+		ret = thread_is(pid, tid, states);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -116,9 +117,21 @@ static bool is_frozen(pid_t pid)
 	return ret;
 }
 
+/* Its first thread, or one of the next few. */
+static bool process_is(pid_t pid, const char *states)
+{
+	return thread_is(pid, pid, states) || other_thread_is(pid, states);
+}
+
+/* T: by a signal, t: by a tracer. */
 bool ctl_process_is_stopped(pid_t pid)
 {
-	return thread_is_stopped(pid, pid) || other_thread_is_stopped(pid) || is_frozen(pid);
+	return process_is(pid, "Tt") || is_frozen(pid);
+}
+
+bool ctl_process_is_runnable(pid_t pid)
+{
+	return process_is(pid, "R");
 }
 
 void ctl_short_slice(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes: detects a stopped one, and requests a short time slice. */
+/* Processes: detects a stopped or runnable one, and requests a short time slice. */
 #ifndef RXE_CONTROL_PROCESS_H
 #define RXE_CONTROL_PROCESS_H
 
@@ -11,6 +11,9 @@
  * is. False also if unknown: the process has exited, /proc is not mounted, or pid is 0 (of a PID
  * namespace that is not visible here). Allocates nothing. */
 bool ctl_process_is_stopped(pid_t pid);
+/* True: the process has a processor or waits for one, by its first thread or one of the next few.
+ * False also if unknown. Allocates nothing. */
+bool ctl_process_is_runnable(pid_t pid);
 
 /* Requests a short time slice for the calling thread: at a wake-up the scheduler prefers it to
  * spinning threads of the session. For SCHED_OTHER only; keeps the nice value. Ignores errors. */

@@ -10,7 +10,8 @@
 #include "net/wire/gid.h"
 
 /* The queue pairs of a process wait for one peer together: it is looked at once for all. */
-#define LOOK_NS 10000000u
+#define LOOK_NS	       10000000u
+#define STARVED_MAX_NS 2000000000u
 
 static struct ctl_slot *slot_at(const struct progress *progress, uint32_t slot)
 {
@@ -47,8 +48,22 @@ static void found_stopped(struct ctl_stopped_peer *peer, uint32_t epoch, uint64_
 	atomic_store(&peer->epoch, epoch);
 }
 
+/* Its engine has not run since then, and one of its threads waits for a processor. A process that
+ * waits for something else has no packet to answer; one that does not run its engine for longer
+ * hangs. */
+static bool is_starved(const struct progress *progress, uint32_t slot, uint64_t since_ns)
+{
+	const struct ctl_slot *peer = slot_at(progress, slot);
+	const uint64_t ran_ns = atomic_load(&peer->presence.at_ns);
+	const pid_t pid = atomic_load(&peer->pid);
+
+	return ran_ns != 0 && ran_ns < since_ns &&
+	       progress->engine->now_ns - ran_ns < STARVED_MAX_NS && pid != 0 &&
+	       ctl_process_is_runnable(pid);
+}
+
 enum rxe_peer_life stopped_peer_life(void *host, const struct gid *dst, uint32_t slot,
-				     uint32_t *process)
+				     uint64_t since_ns, uint32_t *process)
 {
 	const struct progress *progress = host;
 	const uint64_t now_ns = progress->engine->now_ns;
@@ -75,7 +90,7 @@ enum rxe_peer_life stopped_peer_life(void *host, const struct gid *dst, uint32_t
 			found_running(peer);
 	}
 	if (atomic_load(&peer->epoch) != epoch)
-		return RXE_PEER_RUNS;
+		return is_starved(progress, slot, since_ns) ? RXE_PEER_STARVED : RXE_PEER_RUNS;
 	*process = epoch;
 	return RXE_PEER_STOPPED;
 }

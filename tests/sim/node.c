@@ -167,10 +167,11 @@ static uint32_t completing(void *host, const struct rxe_qp *qp, bool is_recv)
 }
 
 static enum rxe_peer_life peer_life(void *host, const struct gid *dst, uint32_t slot,
-				    uint32_t *process)
+				    uint64_t since_ns, uint32_t *process)
 {
 	const struct node *node = host, *peer;
 
+	(void)since_ns;
 	peer = node->find_local ? node->find_local(node->find_context, dst) : NULL;
 	if (!peer)
 		return RXE_PEER_UNKNOWN;
@@ -178,7 +179,7 @@ static enum rxe_peer_life peer_life(void *host, const struct gid *dst, uint32_t 
 	if (*process && *process != peer->process)
 		return RXE_PEER_EXITED;
 	if (!peer->is_stopped)
-		return RXE_PEER_RUNS;
+		return peer->asleep_until_ns ? RXE_PEER_STARVED : RXE_PEER_RUNS;
 	*process = peer->process;
 	return RXE_PEER_STOPPED;
 }

@@ -235,5 +235,31 @@ START_TEST(excused_once)
 }
 END_TEST
 
-RUN_TESTS("stopped", twenty_seconds, an_hour, both_at_once, in_turns, what_was_lost_comes_again,
-	  killed_while_stopped, killed, in_rnr_back_off, on_another_machine, excused_once)
+/* The process is not stopped, but other processes have its processor: longer than all retries
+ * last. Then it answers. */
+START_TEST(starved)
+{
+	on_one_machine(1);
+	RECV(64);
+	world_sleep(&w, y, SECOND_NS / 1000);
+	SEND(64);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "   262.1 a   timeout, 1 left, rewind to 100\n"
+	       "   262.1 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "   524.3 a   timeout, 1 left, rewind to 100\n"
+	       "   524.3 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "   786.4 a   timeout, 1 left, rewind to 100\n"
+	       "   786.4 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "  1000.0 b   duplicate SEND_ONLY 100\n"
+	       "  1000.0 b   duplicate SEND_ONLY 100\n"
+	       "  1000.0 b   duplicate SEND_ONLY 100\n"
+	       "  1000.0 b > ACK 100 msn 1\n"
+	       "  1000.0 b   recv 1 SUCCESS len 64\n"
+	       "  1005.0 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+RUN_TESTS("stopped", starved, twenty_seconds, an_hour, both_at_once, in_turns,
+	  what_was_lost_comes_again, killed_while_stopped, killed, in_rnr_back_off,
+	  on_another_machine, excused_once)

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,35 @@ START_TEST(one_thread_by_a_tracer)
 }
 END_TEST
 
+static bool becomes_runnable(bool is_runnable)
+{
+	const uint64_t until_ns = clock_now_ns() + BOUND_NS;
+
+	while (ctl_process_is_runnable(child) != is_runnable && clock_now_ns() < until_ns)
+		sched_yield();
+	return ctl_process_is_runnable(child) == is_runnable;
+}
+
+START_TEST(runnable)
+{
+	pid_t busy;
+
+	ck_assert(becomes_runnable(false));
+	busy = fork();
+	if (busy == 0) {
+		for (;;)
+			atomic_signal_fence(memory_order_seq_cst);
+	}
+	ck_assert_int_gt(busy, 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, __WALL);
+	child = busy;
+	ck_assert(becomes_runnable(true));
+	ck_assert_int_eq(kill(child, SIGSTOP), 0);
+	ck_assert(becomes_runnable(false));
+}
+END_TEST
+
 START_TEST(not_there)
 {
 	ck_assert(!ctl_process_is_stopped(0));
@@ -178,13 +208,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { by_a_signal,
-				       by_a_tracer,
-				       one_thread_by_a_tracer,
-				       not_there,
-				       by_a_freezer,
-				       by_a_freezer_beside_version_1,
-				       by_a_freezer_of_version_1 };
+	const TTest *const tests[] = {
+		by_a_signal, by_a_tracer,  one_thread_by_a_tracer,	  runnable,
+		not_there,   by_a_freezer, by_a_freezer_beside_version_1, by_a_freezer_of_version_1
+	};
 	Suite *suite = suite_create("control_process");
 	TCase *tcase = tcase_create("stopped");
 
