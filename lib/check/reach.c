@@ -91,7 +91,10 @@ static size_t block_len(const struct mark *mark, uintptr_t at)
 		return 0;
 	memcpy(&size, (const void *)(at - 8), sizeof(size));
 	size &= ~(size_t)7;
-	return size >= 32 && size % 16 == 0 && size - 16 <= range->end - at ? size - 8 : 0;
+	if (size < 32 || size % 16 || size - 16 > range->end - at)
+		return 0;
+	/* A block ends with the first word of the next one, which a mapping's last block lacks. */
+	return size - 8 < range->end - at ? size - 8 : range->end - at;
 }
 
 static void add_block(struct mark *mark, uintptr_t at)
