@@ -84,7 +84,13 @@ static inline void hook_qp_ending(const struct check_qp *qp)
 	life_qp_ending(qp);
 }
 
-/* ibv_modify_qp() has succeeded; the state is still the one before. */
+/* A request of a send queue is about to be entered. */
+static inline void hook_sending(struct check_qp *qp, const struct ibv_send_wr *wr)
+{
+	peer_sending(qp, wr);
+}
+
+/* ibv_modify_qp() has succeeded. */
 static inline void hook_modified(struct check_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	peer_modified(qp, attr, mask);

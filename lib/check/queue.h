@@ -81,6 +81,7 @@ struct check_qp {
 	struct ibv_qp_attr attr;
 	int attr_mask;
 	uint64_t sent, received; /* remote.c: messages that take a receive */
+	int access_seen;	 /* peer.c: what requests have needed of the peer */
 };
 
 struct check_srq {

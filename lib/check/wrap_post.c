@@ -24,6 +24,7 @@ struct check_request *post_enter_send(struct check_qp *qp, const struct ibv_send
 		queue_add(&qp->send, wr->wr_id, wr->sg_list,
 			  has_bytes && wr->num_sge > 0 ? (uint32_t)wr->num_sge : 0);
 
+	hook_sending(qp, wr);
 	if (!request)
 		return NULL;
 	request->writes = returns_data(wr->opcode);

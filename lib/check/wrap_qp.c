@@ -64,8 +64,6 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 		remote_reset(part);
 	if (part)
 		hook_modified(part, attr, attr_mask);
-	if (part && (attr_mask & IBV_QP_STATE))
-		part->state = attr->qp_state;
 	/* RESET drops requests and completions (IBTA 10.3.1.1). */
 	if (part && (attr_mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
 		hook_drop_all(&part->send);

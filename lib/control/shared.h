@@ -32,14 +32,16 @@
 /* Type of a work queue in records of failures: no value of enum ibv_qp_type. */
 #define CTL_QPT_WQ 30
 
-/* One queue pair for `rxe_dm show`. The client writes it under its engine lock: qpn cleared first,
- * set last. */
+/* One queue pair for `rxe_dm show`, and for diagnoses and checks of its peers. The client writes it
+ * under its engine lock: qpn cleared first, set last. */
 struct ctl_shared_qp {
 	_Atomic uint32_t qpn; /* 0: empty */
 	uint32_t type, state, pd;
 	uint32_t dest_qpn, path_mtu, sq_psn, rq_psn;
+	uint32_t access; /* qp_access_flags */
+	uint8_t max_rd_atomic, max_dest_rd_atomic, reserved[2];
 };
-static_assert(sizeof(struct ctl_shared_qp) == 32, "shared memory layout");
+static_assert(sizeof(struct ctl_shared_qp) == 40, "shared memory layout");
 
 /* An XRC SRQ, for the XRC targets of other processes. Written in the order of ctl_shared_qp. */
 struct ctl_shared_srq {

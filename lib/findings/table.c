@@ -240,6 +240,21 @@ const struct check_row check_table[CHECK_END] = {
 		"ibv_modify_qp(3): timeout 0 means to wait an infinite time; IBTA 9.9.2.1.1",
 		"Set a timeout, for example 14 (67 ms).",
 	},
+	[CHECK_PEER_ACCESS] = {
+		"RXE-PEER-005", "peer-denies-access",
+		"A request needs an access that the queue pair of its peer does not allow.",
+		"ibv_modify_qp(3): qp_access_flags has the remote operations that the QP allows; IBTA "
+		"9.7.5.2.4: others are answered by a Remote Access Error",
+		"Set the flag in qp_access_flags of the peer on its way to INIT or RTR.",
+	},
+	[CHECK_PEER_TYPE] = {
+		"RXE-PEER-006", "types-differ",
+		"The two queue pairs of a connection are of different types: each drops the packets of "
+		"the other.",
+		"ibv_create_qp(3), IBTA 9.6: the opcode of a packet names its transport service, which "
+		"the destination QP must have",
+		"Create both queue pairs with the same qp_type.",
+	},
 	[CHECK_CM_EVENTS_NOT_ACKED] = {
 		"RXE-CM-001", "cm-events-not-acknowledged",
 		"An rdma_cm_id is destroyed with unacknowledged events: rdma_destroy_id() waits "

@@ -75,6 +75,9 @@ void vb_qp_publish(struct vb_qp *qp)
 	shared->path_mtu = qp->qp.attr.path_mtu;
 	shared->sq_psn = qp->qp.attr.sq_psn;
 	shared->rq_psn = qp->qp.attr.rq_psn;
+	shared->access = qp->qp.attr.qp_access_flags;
+	shared->max_rd_atomic = qp->qp.attr.max_rd_atomic;
+	shared->max_dest_rd_atomic = qp->qp.attr.max_dest_rd_atomic;
 	atomic_store_explicit(&shared->qpn, qp->qp.qpn, memory_order_release);
 }
 

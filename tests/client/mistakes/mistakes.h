@@ -52,7 +52,10 @@
 	X(peer_mtu)                                                                                \
 	X(peer_psn)                                                                                \
 	X(peer_reads)                                                                              \
-	X(peer_timeout)
+	X(peer_timeout)                                                                            \
+	X(peer_elsewhere)                                                                          \
+	X(peer_access)                                                                             \
+	X(peer_type)
 #endif
 
 #define X(name) void name(bool right);

@@ -69,6 +69,11 @@ static bool is_ud(const struct side *side)
 	return side->cfg.type == IBV_QPT_UD;
 }
 
+static bool is_uc(const struct side *side)
+{
+	return side->cfg.type == IBV_QPT_UC;
+}
+
 static int to_init(struct side *side)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
@@ -150,12 +155,13 @@ static int to_rtr(struct side *side)
 				    .min_rnr_timer = 12,
 				    .ah_attr = way_to(side->other) };
 
-	return ibv_modify_qp(side->qp, &attr,
-			     is_ud(side)
-				     ? IBV_QP_STATE
-				     : IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	int mask = IBV_QP_STATE;
+
+	if (!is_ud(side))
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	if (!is_ud(side) && !is_uc(side))
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return ibv_modify_qp(side->qp, &attr, mask);
 }
 
 static int to_rts(struct side *side)
@@ -168,11 +174,12 @@ static int to_rts(struct side *side)
 				    .sq_psn = side->cfg.sq_psn,
 				    .max_rd_atomic = side->cfg.reads ? side->cfg.reads : 4 };
 
-	return ibv_modify_qp(side->qp, &attr,
-			     is_ud(side) ? IBV_QP_STATE | IBV_QP_SQ_PSN
-					 : IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-						   IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-						   IBV_QP_MAX_QP_RD_ATOMIC);
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+
+	if (!is_ud(side) && !is_uc(side))
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	return ibv_modify_qp(side->qp, &attr, mask);
 }
 
 void side_connect(struct side *side, struct side *other)
