@@ -14,8 +14,10 @@
 #include "lib/check/mem_stack.h"
 #include "lib/check/mem_stale.h"
 #include "lib/check/peer.h"
+#include "lib/check/portable.h"
 #include "lib/check/queue.h"
 #include "lib/check/queue_limit.h"
+#include "lib/check/queue_wait.h"
 #include "lib/check/remote.h"
 
 /* A verb of the data path was called, and its function has this frame. */
@@ -88,12 +90,15 @@ static inline void hook_qp_ending(const struct check_qp *qp)
 static inline void hook_sending(struct check_qp *qp, const struct ibv_send_wr *wr)
 {
 	peer_sending(qp, wr);
+	queue_wait_sending(qp, wr);
+	portable_sending(qp, wr);
 }
 
 /* ibv_modify_qp() has succeeded. */
 static inline void hook_modified(struct check_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
 	peer_modified(qp, attr, mask);
+	queue_wait_modified(qp, attr, mask);
 }
 
 static inline void hook_cq_ending(const struct check_cq *cq)

@@ -32,6 +32,8 @@ static void keep(struct check_qp *qp, const struct ibv_qp_attr *attr, int mask)
 		to->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IBV_QP_MAX_DEST_RD_ATOMIC)
 		to->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	if (mask & IBV_QP_RNR_RETRY)
+		to->rnr_retry = attr->rnr_retry;
 	if (mask & IBV_QP_ACCESS_FLAGS)
 		to->qp_access_flags = attr->qp_access_flags;
 }

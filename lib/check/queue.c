@@ -39,6 +39,7 @@ struct check_qp *queue_qp_made(struct check_object *object, struct ibv_qp *qp,
 	made->object = object;
 	made->qp = qp;
 	made->signals_all = attr->sq_sig_all;
+	made->max_inline_data = attr->cap.max_inline_data;
 	made->send = (struct check_queue){ .owner = object,
 					   .cq = queue_cq(qp->send_cq),
 					   .max_wr = attr->cap.max_send_wr };

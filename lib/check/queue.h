@@ -71,7 +71,8 @@ struct check_qp {
 	struct check_queue send, recv;
 	struct check_object *srq; /* or NULL */
 	bool signals_all;
-	enum ibv_qp_state state; /* as the program last set it */
+	uint32_t max_inline_data; /* granted */
+	enum ibv_qp_state state;  /* as the program last set it */
 	/* Between ibv_wr_start() and ibv_wr_complete(): a request that has no memory yet, and those
 	 * that were entered. */
 	bool building;

@@ -3,6 +3,7 @@
  * windows, channels, device memory. */
 #include "lib/check/event.h"
 #include "lib/check/inner.h"
+#include "lib/check/portable.h"
 #include "lib/check/wrap.h"
 
 INNER(ibv_alloc_pd);
@@ -128,9 +129,41 @@ static int dealloc_mw(struct ibv_mw *mw)
 	return wrap_ended(object, INNER_OPS->dealloc_mw(mw));
 }
 
+/* The library's functions: the same for all device memory. */
+static struct ibv_dm inner_dm;
+
+static void look_at_copy(const struct ibv_dm *dm, uint64_t offset, size_t len, const char *verb)
+{
+	check_lock();
+	object_is_dead(dm, VB_KIND_DM, verb);
+	portable_dm_copying(dm, offset, len, verb);
+	check_unlock();
+}
+
+static int memcpy_to_dm(struct ibv_dm *dm, uint64_t offset, const void *from, size_t len)
+{
+	look_at_copy(dm, offset, len, "ibv_memcpy_to_dm");
+	return inner_dm.memcpy_to_dm(dm, offset, from, len);
+}
+
+static int memcpy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t len)
+{
+	look_at_copy(dm, offset, len, "ibv_memcpy_from_dm");
+	return inner_dm.memcpy_from_dm(to, dm, offset, len);
+}
+
 static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
-	return wrap_made(check_inner.base.alloc_dm(context, attr), VB_KIND_DM, context);
+	struct ibv_dm *dm = check_inner.base.alloc_dm(context, attr);
+
+	if (!dm)
+		return NULL;
+	check_lock();
+	inner_dm = *dm;
+	check_unlock();
+	dm->memcpy_to_dm = memcpy_to_dm;
+	dm->memcpy_from_dm = memcpy_from_dm;
+	return wrap_made(dm, VB_KIND_DM, context);
 }
 
 static int free_dm(struct ibv_dm *dm)

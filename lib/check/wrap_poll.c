@@ -33,6 +33,7 @@ static void completed(const struct ibv_context *context, const struct ibv_wc *wc
 		remote_received(queue_qp(context, wc->qp_num));
 	if (!request)
 		return;
+	queue_wait_completed(request, wc->status);
 	queue = request->queue;
 	while (!queue->is_recv && queue->first != request) {
 		hook_completed(queue->first);

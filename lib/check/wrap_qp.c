@@ -10,7 +10,9 @@ INNER(ibv_create_qp);
 INNER(ibv_modify_qp);
 INNER(ibv_destroy_qp);
 
-static void made(struct ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+/* attr has what was granted, asked what the program wanted. */
+static void made(struct ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr,
+		 const struct ibv_qp_cap *asked)
 {
 	struct check_object *object;
 
@@ -19,29 +21,39 @@ static void made(struct ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	if (object) {
 		object_label(object, "QP 0x%06x", qp->qp_num);
 		queue_qp_made(object, qp, attr);
+		portable_qp_made(object, asked);
 	}
 	check_unlock();
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	struct ibv_qp_cap asked = { 0 };
 	struct ibv_qp *qp;
 
 	wrap_used(pd, VB_KIND_PD, "ibv_create_qp");
+	if (attr)
+		asked = attr->cap;
 	qp = inner_ibv_create_qp(pd, attr);
 	if (qp)
-		made(qp, &(struct ibv_qp_init_attr_ex){ .cap = attr->cap,
-							.sq_sig_all = attr->sq_sig_all });
+		made(qp,
+		     &(struct ibv_qp_init_attr_ex){ .cap = attr->cap,
+						    .sq_sig_all = attr->sq_sig_all },
+		     &asked);
 	return qp;
 }
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	struct ibv_qp *qp = check_inner.base.create_qp_ex(context, attr);
+	struct ibv_qp_cap asked = { 0 };
+	struct ibv_qp *qp;
 
+	if (attr)
+		asked = attr->cap;
+	qp = check_inner.base.create_qp_ex(context, attr);
 	if (!qp)
 		return NULL;
-	made(qp, attr);
+	made(qp, attr, &asked);
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		wrap_build(qp);
 	return qp;

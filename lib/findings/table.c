@@ -145,6 +145,31 @@ const struct check_row check_table[CHECK_END] = {
 		"Routing Header",
 		"Make each UD receive 40 bytes longer than the longest message.",
 	},
+	[CHECK_QUEUE_NO_RECEIVE] = {
+		"RXE-QUEUE-003", "no-receive-posted",
+		"A message found no receive posted by its peer, and the retries of rnr_retry ran out.",
+		"ibv_modify_qp(3): rnr_retry is the number of times to retry before RNR_RETRY_EXC_ERR; "
+		"IBTA 9.7.5.2.8",
+		"Post receives before the peer sends: agree on credits, or use a shared receive queue "
+		"with a limit. A larger rnr_retry or min_rnr_timer only gives the receiver more time.",
+	},
+	[CHECK_QUEUE_RNR_FOREVER] = {
+		"RXE-QUEUE-004", "rnr-retries-forever",
+		"A queue pair has rnr_retry 7: a send waits forever while its peer posts no receive.",
+		"ibv_modify_qp(3): the value 7 means to retry an infinite number of times; IBTA "
+		"9.7.5.2.8",
+		"Use a number below 7 where the peer may stop; then the send ends with "
+		"IBV_WC_RNR_RETRY_EXC_ERR.",
+		.is_note = true,
+	},
+	[CHECK_QUEUE_INLINE] = {
+		"RXE-QUEUE-007", "inline-too-long",
+		"A request has more inline data than its queue pair was granted.",
+		"ibv_create_qp(3): max_inline_data is the largest message that can be posted inline, "
+		"and the call updates it to the actual value",
+		"Ask for max_inline_data in ibv_create_qp(), and send longer messages without "
+		"IBV_SEND_INLINE.",
+	},
 	[CHECK_EVENT_CHANNEL_IN_USE] = {
 		"RXE-EVENT-003", "channel-in-use",
 		"A completion channel was destroyed while completion queues use it.",
@@ -313,6 +338,29 @@ const struct check_row check_table[CHECK_END] = {
 		"rdma_destroy_id(3): users must free any associated QP with the rdma_cm_id before "
 		"calling this routine",
 		"Call rdma_destroy_qp(), or rdma_destroy_ep(), which destroys both.",
+		.is_note = true,
+	},
+	[CHECK_PORT_ATOMIC] = {
+		"RXE-PORT-001", "atomic-not-aligned",
+		"The remote address of an atomic is no multiple of 8.",
+		"IBTA 9.4.5: the virtual address in an atomic command shall be aligned to 8 bytes; the "
+		"responder answers others with a NAK",
+		"Align the variable to 8 bytes (_Alignas(8), aligned_alloc()).",
+	},
+	[CHECK_PORT_DM_COPY] = {
+		"RXE-PORT-002", "device-memory-copy-not-aligned",
+		"Bytes were copied to or from device memory whose number or offset is no multiple of 4.",
+		"rdma-core's provider for ConnectX refuses it with EINVAL (providers/mlx5/verbs.c)",
+		"Copy whole words of 4 bytes.",
+		.is_note = true,
+	},
+	[CHECK_PORT_SGES] = {
+		"RXE-PORT-003", "more-than-adapters-grant",
+		"A queue pair was asked for more gather entries or inline data than some adapters grant.",
+		"ibv_query_device(3): max_sge is the device's limit: 30 on ConnectX, 13 on irdma, 2 on "
+		"EFA; ibv_create_qp(3): inline data up to 101 bytes on irdma, 32 on EFA",
+		"Ask for what the program needs; use what ibv_query_device() reports and "
+		"ibv_create_qp() grants.",
 		.is_note = true,
 	},
 };

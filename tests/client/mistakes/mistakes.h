@@ -55,7 +55,13 @@
 	X(peer_timeout)                                                                            \
 	X(peer_elsewhere)                                                                          \
 	X(peer_access)                                                                             \
-	X(peer_type)
+	X(peer_type)                                                                               \
+	X(queue_no_receive)                                                                        \
+	X(queue_rnr_forever)                                                                       \
+	X(queue_inline)                                                                            \
+	X(port_atomic)                                                                             \
+	X(port_dm_copy)                                                                            \
+	X(port_sges)
 #endif
 
 #define X(name) void name(bool right);

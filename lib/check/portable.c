@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/* Limits of adapters: of ConnectX by rdma-core's mlx5 provider, of EFA and irdma by the attributes
+ * that they report. */
+#include "lib/check/portable.h"
+
+#include <inttypes.h>
+
+#include "lib/check/object.h"
+#include "lib/check/queue.h"
+#include "lib/check/report.h"
+
+#define ATOMIC_LEN     8u
+#define IRDMA_SGES     13u
+#define IRDMA_INLINE   101u
+#define CONNECTX_WORDS 4u /* device memory is accessed in words of as many bytes */
+
+static bool is_atomic(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+void portable_sending(const struct check_qp *qp, const struct ibv_send_wr *wr)
+{
+	if (!is_atomic(wr->opcode) || wr->wr.atomic.remote_addr % ATOMIC_LEN == 0)
+		return;
+	check_report(CHECK_PORT_ATOMIC,
+		     (struct check_where[]){ { "posted here", NULL },
+					     { "QP created here", &qp->object->made } },
+		     2,
+		     "%s, wr_id 0x%" PRIx64 ": the atomic's remote address 0x%" PRIx64
+		     " is no multiple of 8",
+		     qp->object->label, wr->wr_id, wr->wr.atomic.remote_addr);
+}
+
+void portable_qp_made(const struct check_object *qp, const struct ibv_qp_cap *asked)
+{
+	if (asked->max_send_sge <= IRDMA_SGES && asked->max_recv_sge <= IRDMA_SGES &&
+	    asked->max_inline_data <= IRDMA_INLINE)
+		return;
+	check_report(
+		CHECK_PORT_SGES, (struct check_where[]){ { "created here", &qp->made } }, 1,
+		"%s was asked for max_send_sge %u, max_recv_sge %u and max_inline_data %u: irdma "
+		"grants 13, 13 and 101, EFA 2, 2 and 32",
+		qp->label, asked->max_send_sge, asked->max_recv_sge, asked->max_inline_data);
+}
+
+void portable_dm_copying(const struct ibv_dm *dm, uint64_t offset, size_t len, const char *verb)
+{
+	const struct check_object *object = object_find(dm);
+
+	if (!object || object->dead || (offset % CONNECTX_WORDS == 0 && len % CONNECTX_WORDS == 0))
+		return;
+	check_report(CHECK_PORT_DM_COPY,
+		     (struct check_where[]){ { "copied here", NULL },
+					     { "device memory allocated here", &object->made } },
+		     2,
+		     "%s: %s: %zu bytes at offset %" PRIu64
+		     ": ConnectX copies multiples of 4 bytes, at offsets that are",
+		     verb, object->label, len, offset);
+}
