@@ -47,8 +47,8 @@ def good(job):
         raise Failure("the job has failed:\n" + "\n".join(job.said))
 
 
-def documented(build, name, packages, says, files=None):
-    """A job of docs/CI.md, as it stands."""
+def documented(build, name, packages, says, files=None, jobs=None):
+    """A job of docs/CI.md, as it stands. jobs: gets the job."""
     need_packages("python3-yaml", *packages.split())
     row = next(load(block)["jobs"][name] for block in blocks("CI.md", "yaml") if f"  {name}:\n" in block)
     with Machine(build, installed=False) as machine:
@@ -56,6 +56,8 @@ def documented(build, name, packages, says, files=None):
         for path, text in (files or {}).items():
             with open(os.path.join(job.workspace, path), "w", encoding="utf-8") as f:
                 f.write(text)
+        if jobs is not None:
+            jobs.append(job)
         job.run("ibv_devices")
         if "rxe_dm0" in job.said[-1]:
             raise Failure("the device is there before the action")
@@ -69,6 +71,21 @@ def documented(build, name, packages, says, files=None):
 
 def job_c(build):
     documented(build, "c", "gcc libibverbs-dev ibverbs-utils", ["^rxe_dm0$", "(1000 iters in.*[^$]*){2}"], {"your_program.c": PROGRAM})
+
+
+def job_checked(build):
+    """A program with findings: the step fails, and the findings have lines."""
+    jobs = []
+    try:
+        documented(build, "checked", "gcc libibverbs-dev", [], {"your_program.c": PROGRAM}, jobs)
+    except Failure:
+        pass
+    results = jobs[0].uploads.get("sarif", [])
+    if not jobs[0].failed or "RXE-LIFE-002" not in [result["ruleId"] for result in results]:
+        raise Failure(f"uploaded: {results}\n" + "\n".join(jobs[0].said))
+    if not any(place["physicalLocation"]["artifactLocation"]["uri"].endswith("your_program.c")
+               for result in results for place in result["locations"]):
+        raise Failure(f"no line of the program: {results}")
 
 
 def job_mpi(build):
@@ -146,4 +163,4 @@ def from_package(build):
             raise Failure("the package is on this machine")
 
 
-CASES = {f"action_{f.__name__}": f for f in (job_c, job_mpi, job_python, failed, from_source, from_package)}
+CASES = {f"action_{f.__name__}": f for f in (job_c, job_checked, job_mpi, job_python, failed, from_source, from_package)}

@@ -3,6 +3,7 @@
 
 Each `run` is executed as it stands. Of `uses`, those of this repository are run from here, a cache and an upload are folders."""
 
+import json
 import os
 import re
 import shutil
@@ -58,6 +59,8 @@ class Job:
     def wanted(self, condition, inputs):
         if condition == "failure()":
             return self.failed
+        if condition == "always()":
+            return True
         if condition:
             name, value = re.fullmatch(r"inputs\.(\w+) == '(\w*)'", condition).groups()
             return inputs[name] == value and not self.failed
@@ -105,6 +108,9 @@ class Job:
         elif name == "actions/cache@v4":
             if arguments["key"] in self.cache:
                 shutil.copytree(self.cache[arguments["key"]], arguments["path"], symlinks=True)
+        elif name == "github/codeql-action/upload-sarif@v3":
+            with open(os.path.join(self.workspace, arguments["sarif_file"]), encoding="utf-8") as f:
+                self.uploads["sarif"] = json.load(f)["runs"][0]["results"]
         elif name == "actions/upload-artifact@v4":
             self.uploads[arguments["name"]] = arguments["path"]
         elif name != "actions/checkout@v4":
