@@ -363,6 +363,13 @@ const struct check_row check_table[CHECK_END] = {
 		"ibv_create_qp() grants.",
 		.is_note = true,
 	},
+	[CHECK_REFUSAL] = {
+		"RXE-REFUSAL-001", "call-refused",
+		"A call returned an error other than EOPNOTSUPP.",
+		"the manual page of the call, which the text names where it says more",
+		"The text says what was wrong, and what is possible.",
+		.is_note = true,
+	},
 };
 
 static bool is_of(const struct check_row *row, const char *word, size_t len)

@@ -29,6 +29,11 @@ void refusal_observe_by(refusal_sink observer)
 	atomic_store(&observer_now, observer);
 }
 
+bool refusal_is_observed(void)
+{
+	return atomic_load(&observer_now) != NULL;
+}
+
 int rxe_dm_refuse(const char *reason, int error, const char *manual, const char *format, ...)
 {
 	const int saved = errno;

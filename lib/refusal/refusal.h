@@ -63,5 +63,7 @@ void refusal_line(const struct refusal *refusal, char *ret, size_t size);
 typedef void (*refusal_sink)(const struct refusal *refusal);
 void refusal_keep_by(refusal_sink keeper);
 void refusal_observe_by(refusal_sink observer);
+/* There is an observer: the library is that of --check. */
+bool refusal_is_observed(void);
 
 #endif

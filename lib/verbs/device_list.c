@@ -4,6 +4,7 @@
 #include "lib/verbs/device_list.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,6 +158,21 @@ static int list(struct ctl_device *ret, size_t *ret_count, struct ctl_client **r
 	return err ? err : ctl_list_devices(connection, ret, VB_MAX_DEVICES, ret_count);
 }
 
+/* The program expects findings, and this is the library without them. */
+static void warn_of_no_checks(void)
+{
+	static atomic_flag is_said = ATOMIC_FLAG_INIT;
+	const char *checks = secure_getenv("RXE_DM_CHECK");
+
+	if (!checks || !*checks || strcmp(checks, "0") == 0 || refusal_is_observed() ||
+	    atomic_flag_test_and_set(&is_said))
+		return;
+	ctl_log_as_verbs();
+	ctl_log(CTL_LOG_WARNING,
+		"RXE_DM_CHECK is set, but this libibverbs.so.1 checks nothing: run the program "
+		"by 'rxe_dm run --check'");
+}
+
 /* ibv_get_device_list(3). Without a server the list is empty: no error. NULL, ENOMEM: no memory. */
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
@@ -167,6 +183,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	int err;
 	NO_CANCEL;
 
+	warn_of_no_checks();
 	if (num_devices)
 		*num_devices = 0;
 	ret = calloc(VB_MAX_DEVICES + 1, sizeof(struct ibv_device *));

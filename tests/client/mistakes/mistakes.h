@@ -61,7 +61,8 @@
 	X(queue_inline)                                                                            \
 	X(port_atomic)                                                                             \
 	X(port_dm_copy)                                                                            \
-	X(port_sges)
+	X(port_sges)                                                                               \
+	X(refusal_init)
 #endif
 
 #define X(name) void name(bool right);
