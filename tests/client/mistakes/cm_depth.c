@@ -5,14 +5,18 @@
 
 STACKED static void accepts(struct rdma_cm_id *id, uint8_t depth)
 {
-	struct rdma_conn_param param = { .responder_resources = 1, .initiator_depth = depth };
+	struct rdma_conn_param param = { .responder_resources = 1,
+					 .initiator_depth = depth,
+					 .rnr_retry_count = 6 };
 
 	must(rdma_accept(id, &param) == 0, "accept");
 }
 
 void cm_depth(bool right)
 {
-	struct rdma_conn_param param = { .responder_resources = 2, .initiator_depth = 1 };
+	struct rdma_conn_param param = { .responder_resources = 2,
+					 .initiator_depth = 1,
+					 .rnr_retry_count = 6 };
 	struct cm_pair pair;
 
 	cm_open(&pair);

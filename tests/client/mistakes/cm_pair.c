@@ -64,11 +64,21 @@ void cm_give_qp(struct rdma_cm_id *id)
 	must(rdma_create_qp(id, NULL, &attr) == 0, "create a QP");
 }
 
+/* As of conn_param NULL, but sends do not wait for receives forever. */
+static struct rdma_conn_param usual_param(void)
+{
+	return (struct rdma_conn_param){ .responder_resources = RDMA_MAX_RESP_RES,
+					 .initiator_depth = RDMA_MAX_INIT_DEPTH,
+					 .retry_count = 7,
+					 .rnr_retry_count = 6 };
+}
+
 void cm_request(struct cm_pair *pair, struct rdma_conn_param *param)
 {
+	struct rdma_conn_param usual = usual_param();
 	struct rdma_cm_event *event;
 
-	must(rdma_connect(pair->client, param) == 0, "connect");
+	must(rdma_connect(pair->client, param ? param : &usual) == 0, "connect");
 	event = cm_event(pair, RDMA_CM_EVENT_CONNECT_REQUEST);
 	pair->server = event->id;
 	must(rdma_ack_cm_event(event) == 0, "acknowledge an event");
@@ -76,10 +86,12 @@ void cm_request(struct cm_pair *pair, struct rdma_conn_param *param)
 
 void cm_connect(struct cm_pair *pair)
 {
+	struct rdma_conn_param param = usual_param();
+
 	cm_give_qp(pair->client);
 	cm_request(pair, NULL);
 	cm_give_qp(pair->server);
-	must(rdma_accept(pair->server, NULL) == 0, "accept");
+	must(rdma_accept(pair->server, &param) == 0, "accept");
 	cm_expect(pair, RDMA_CM_EVENT_ESTABLISHED);
 	cm_expect(pair, RDMA_CM_EVENT_ESTABLISHED);
 }

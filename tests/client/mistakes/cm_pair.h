@@ -22,7 +22,7 @@ void cm_give_qp(struct rdma_cm_id *id);
 /* The next event, which must be this one. */
 struct rdma_cm_event *cm_event(struct cm_pair *pair, enum rdma_cm_event_type type);
 void cm_expect(struct cm_pair *pair, enum rdma_cm_event_type type);
-/* The client asks for a connection: pair->server. */
+/* The client asks for a connection: pair->server. param NULL: the usual one. */
 void cm_request(struct cm_pair *pair, struct rdma_conn_param *param);
 /* Both get queue pairs, and a connection. */
 void cm_connect(struct cm_pair *pair);
