@@ -11,6 +11,7 @@
  *   object.c              the shadow of each object: label, stack of its making, alive or destroyed
  *   queue.c region.c      requests from post to completion; regions by key
  *   held.c                the memory that outstanding requests hold
+ *   clock.c thread.c      the order of threads
  *   listener.c            what lib/watch reports of the program
  *   mem_*.c queue_*.c     the checks, a file for each or for a few that look at the same thing
  *   event.c life.c

@@ -7,12 +7,20 @@
 #include <stddef.h>
 
 #include "lib/check/check.h"
+#include "lib/check/clock.h"
 #include "lib/check/held.h"
 #include "lib/check/mem_freed.h"
 #include "lib/check/mem_stale.h"
 #include "lib/check/region.h"
 #include "lib/check/stack.h"
+#include "lib/check/thread.h"
 #include "lib/watch/watch.h"
+
+/* The linker's: where this library is loaded. */
+#pragma GCC visibility push(hidden)
+extern const char __ehdr_start[];
+extern const char _end[];
+#pragma GCC visibility pop
 
 static struct watch *watch; /* NULL: it is not loaded */
 
@@ -39,7 +47,9 @@ __attribute__((constructor)) static void listen(void)
 	if (!watch)
 		return;
 	check_stack_leave_out(watch->start, watch->end);
-	watch->listener = (struct watch_listener){ memory_ends, memory_made };
+	clock_number_by(watch->thread);
+	watch->listener = (struct watch_listener){ memory_ends,	   memory_made,	 clock_acquired,
+						   clock_released, __ehdr_start, _end };
 }
 
 void listener_refresh(void)
@@ -48,4 +58,5 @@ void listener_refresh(void)
 		return;
 	atomic_store(&watch->memory, held_any() || region_any());
 	atomic_store(&watch->made, mem_stale_any());
+	atomic_store(&watch->order, thread_any());
 }

@@ -16,6 +16,7 @@
 #include "lib/verbs/object.h"
 
 struct deferred_free;
+struct thread_use;
 struct ibv_context;
 
 #define OBJECT_QUARANTINE 4096u
@@ -36,6 +37,7 @@ struct check_object {
 	bool reached;			    /* reach.c */
 	bool inherited;			    /* made by the process that forked this one */
 	struct ibv_context *context;
+	struct thread_use *use; /* thread.c; NULL: any thread may use it */
 	void *part; /* what the checks know of this kind: struct check_qp and so on; or NULL */
 	void (*free_part)(void *part);
 	struct check_stack made, ended;

@@ -5,6 +5,7 @@
 #include "lib/check/hooks.h"
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
+#include "lib/check/thread.h"
 #include "lib/check/wrap.h"
 #include "lib/check/wrap_post.h"
 
@@ -160,7 +161,8 @@ static void wr_start(struct ibv_qp_ex *ex)
 
 	inner_qp.wr_start(ex);
 	check_lock();
-	object_is_dead(&ex->qp_base, VB_KIND_QP, "ibv_wr_start");
+	if (!object_is_dead(&ex->qp_base, VB_KIND_QP, "ibv_wr_start"))
+		thread_used(object_find(&ex->qp_base), "ibv_wr_start");
 	qp = part_of(ex);
 	if (qp) {
 		qp->building = false;

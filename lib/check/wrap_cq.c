@@ -6,6 +6,7 @@
 #include "lib/check/hooks.h"
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
+#include "lib/check/thread.h"
 #include "lib/check/wrap.h"
 #include "lib/check/wrap_poll.h"
 
@@ -37,6 +38,22 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	return cq;
 }
 
+static void made_for_thread(struct ibv_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+{
+	const bool single = (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+			    (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	struct check_object *object;
+
+	check_lock();
+	object = object_find(cq);
+	if (object && single)
+		thread_single(object);
+	else if (object && (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD))
+		thread_joins(object, attr->parent_domain);
+	listener_refresh();
+	check_unlock();
+}
+
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	struct ibv_cq_ex *cq = check_inner.base.create_cq_ex(context, attr);
@@ -44,6 +61,7 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 	if (!cq)
 		return NULL;
 	made(ibv_cq_ex_to_cq(cq));
+	made_for_thread(ibv_cq_ex_to_cq(cq), attr);
 	wrap_poll_ex(cq);
 	return cq;
 }
@@ -66,6 +84,7 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
 
 	check_lock();
 	object = object_used(cq, VB_KIND_CQ, "ibv_req_notify_cq");
+	thread_used(object, "ibv_req_notify_cq");
 	if (object && object->part)
 		hook_armed(object->part);
 	check_unlock();

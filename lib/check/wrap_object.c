@@ -3,7 +3,9 @@
  * windows, channels, device memory. */
 #include "lib/check/event.h"
 #include "lib/check/inner.h"
+#include "lib/check/listener.h"
 #include "lib/check/portable.h"
+#include "lib/check/thread.h"
 #include "lib/check/wrap.h"
 
 INNER(ibv_alloc_pd);
@@ -100,12 +102,33 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 					  struct ibv_parent_domain_init_attr *attr)
 {
-	return wrap_made(check_inner.base.alloc_parent_domain(context, attr), VB_KIND_PD, context);
+	struct ibv_pd *pd = check_inner.base.alloc_parent_domain(context, attr);
+	struct check_object *object;
+
+	if (!pd)
+		return NULL;
+	check_lock();
+	object = object_made(pd, VB_KIND_PD, context);
+	if (object)
+		thread_joins(object, attr->td);
+	check_unlock();
+	return pd;
 }
 
 static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
-	return wrap_made(check_inner.base.alloc_td(context, attr), VB_KIND_TD, context);
+	struct ibv_td *td = check_inner.base.alloc_td(context, attr);
+	struct check_object *object;
+
+	if (!td)
+		return NULL;
+	check_lock();
+	object = object_made(td, VB_KIND_TD, context);
+	if (object)
+		thread_single(object);
+	listener_refresh();
+	check_unlock();
+	return td;
 }
 
 static int dealloc_td(struct ibv_td *td)

@@ -7,6 +7,7 @@
 #include "lib/check/hooks.h"
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
+#include "lib/check/thread.h"
 #include "lib/check/wrap.h"
 #include "lib/verbs/cq.h"
 
@@ -59,6 +60,8 @@ int wrap_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 	check_lock();
 	hook_called(__builtin_frame_address(0));
 	dead = object_is_refused(cq, VB_KIND_CQ, "ibv_poll_cq");
+	if (!dead)
+		thread_used(object_find(cq), "ibv_poll_cq");
 	check_unlock();
 	if (dead)
 		return -1;
@@ -98,6 +101,8 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	check_lock();
 	hook_called(__builtin_frame_address(0));
 	dead = object_is_refused(ex, VB_KIND_CQ, "ibv_start_poll");
+	if (!dead)
+		thread_used(object_find(ex), "ibv_start_poll");
 	check_unlock();
 	if (dead)
 		return -1;

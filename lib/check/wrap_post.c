@@ -7,6 +7,7 @@
 #include "lib/check/hooks.h"
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
+#include "lib/check/thread.h"
 #include "lib/check/wrap.h"
 #include "lib/check/wrap_post.h"
 
@@ -89,6 +90,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 		return errno = EINVAL;
 	}
 	object = object_find(qp);
+	thread_used(object, "ibv_post_send");
 	part = object ? object->part : NULL;
 	for (const struct ibv_send_wr *at = wr; part && at && entered; at = at->next)
 		entered = post_enter_send(part, at);
@@ -136,6 +138,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 		return errno = EINVAL;
 	}
 	object = object_find(qp);
+	thread_used(object, "ibv_post_recv");
 	part = object ? object->part : NULL;
 	return post_recvs(part ? &part->recv : NULL, qp, wr, bad_wr);
 }
@@ -153,6 +156,7 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 		return errno = EINVAL;
 	}
 	object = object_find(srq);
+	thread_used(object, "ibv_post_srq_recv");
 	part = object ? object->part : NULL;
 	if (part)
 		return post_recvs(&part->recv, srq, wr, bad_wr);

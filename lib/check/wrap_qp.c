@@ -3,6 +3,7 @@
 #include "lib/check/hooks.h"
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
+#include "lib/check/thread.h"
 #include "lib/check/wrap.h"
 #include "lib/check/wrap_build.h"
 
@@ -22,6 +23,7 @@ static void made(struct ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 		object_label(object, "QP 0x%06x", qp->qp_num);
 		queue_qp_made(object, qp, attr);
 		portable_qp_made(object, asked);
+		thread_joins(object, qp->pd);
 	}
 	check_unlock();
 }

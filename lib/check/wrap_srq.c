@@ -3,6 +3,7 @@
 #include "lib/check/hooks.h"
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
+#include "lib/check/thread.h"
 #include "lib/check/wrap.h"
 
 INNER(ibv_create_srq);
@@ -15,6 +16,8 @@ static void made(struct ibv_srq *srq, uint32_t max_wr, bool tracked)
 
 	check_lock();
 	object = object_made(srq, VB_KIND_SRQ, srq->context);
+	if (object)
+		thread_joins(object, srq->pd);
 	if (object && tracked)
 		queue_srq_made(object, max_wr);
 	check_unlock();

@@ -56,6 +56,22 @@ const struct check_row check_table[CHECK_END] = {
 		"is refused, and the connection is lost",
 		"Let the peer report, by a message after its last request, that it has finished.",
 	},
+	[CHECK_THREAD_DOMAIN] = {
+		"RXE-THREAD-001", "thread-domain-shared",
+		"Two threads use objects of one thread domain without an order between them.",
+		"ibv_alloc_td(3): objects of a thread domain are for a single thread, the library takes "
+		"no locks for them",
+		"Use the objects in one thread, or hold a lock around each use; an order by atomics "
+		"alone is not seen.",
+	},
+	[CHECK_THREAD_CQ] = {
+		"RXE-THREAD-002", "single-threaded-cq-shared",
+		"Two threads use a single-threaded completion queue without an order between them.",
+		"ibv_create_cq_ex(3): IBV_CREATE_CQ_ATTR_SINGLE_THREADED promises that the queue is "
+		"used in a single-threaded fashion",
+		"Poll the queue in one thread, hold a lock around each use, or create it without the "
+		"flag; an order by atomics alone is not seen.",
+	},
 	[CHECK_QUEUE_CQ_OVERFLOW] = {
 		"RXE-QUEUE-001", "cq-can-overflow",
 		"More requests are outstanding than their completion queue has entries.",

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* The linker's. */
 #pragma GCC visibility push(hidden)
@@ -12,7 +13,18 @@ extern const char __ehdr_start[];
 extern const char _end[];
 #pragma GCC visibility pop
 
-struct watch watch = { .start = __ehdr_start, .end = _end };
+/* 0: none. The first thread has 1. */
+static __thread uint32_t number;
+static _Atomic uint32_t num_threads = 1;
+
+static uint32_t thread(void)
+{
+	if (!number && gettid() == getpid())
+		number = 1;
+	return number;
+}
+
+struct watch watch = { .start = __ehdr_start, .end = _end, .thread = thread };
 
 /* The listener is running in this thread: what it does itself is not the program's. */
 static __thread bool telling;
@@ -53,4 +65,29 @@ void watch_memory_made(const void *addr, size_t len)
 	watch.listener.memory_made(addr, len);
 	telling = false;
 	errno = err;
+}
+
+void watch_acquired(const void *sync)
+{
+	if (telling)
+		return;
+	telling = true;
+	watch.listener.acquired(thread(), sync);
+	telling = false;
+}
+
+void watch_released(const void *sync)
+{
+	if (telling)
+		return;
+	telling = true;
+	watch.listener.released(thread(), sync);
+	telling = false;
+}
+
+void watch_thread_begins(void)
+{
+	const uint32_t next = atomic_fetch_add(&num_threads, 1) + 1;
+
+	number = next < WATCH_THREADS ? next : 0;
 }

@@ -27,5 +27,9 @@ static inline bool watch_wants_made(void)
 
 void watch_memory_ends(const void *addr, size_t len, enum watch_end how);
 void watch_memory_made(const void *addr, size_t len);
+void watch_acquired(const void *sync);
+void watch_released(const void *sync);
+/* Gives the calling thread a number. */
+void watch_thread_begins(void);
 
 #endif

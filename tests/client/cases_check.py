@@ -26,6 +26,8 @@ MISTAKES = {
     "mem_stale": ("RXE-MEM-005", "sends", "frees", "registers"),
     "mem_arrival": ("RXE-MEM-007", "receives", "registers"),
     "mem_deregistered_for_peer": ("RXE-MEM-008", "deregisters", "writes", "side_open"),
+    "thread_domain": ("RXE-THREAD-001", "posts", "posts", "opens"),
+    "thread_cq": ("RXE-THREAD-002", "polls", "polls", "opens"),
     "queue_ud_short": ("RXE-QUEUE-005", "receives", "side_open"),
     "queue_cq_overflow": ("RXE-QUEUE-001", "posts", "side_open"),
     "queue_unsignalled": ("RXE-QUEUE-002", "posts", "side_open"),

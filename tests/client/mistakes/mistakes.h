@@ -30,6 +30,8 @@
 	X(mem_stale)                                                                               \
 	X(mem_arrival)                                                                             \
 	X(mem_deregistered_for_peer)                                                               \
+	X(thread_domain)                                                                           \
+	X(thread_cq)                                                                               \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \
 	X(queue_ud_short)                                                                          \
