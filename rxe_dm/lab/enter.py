@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs programs inside the namespaces of a lab, from outside or from one of its nodes."""
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -73,9 +74,14 @@ def run_inside(lab, node, args, env):
     return wait(pid)
 
 
+def pass_on(pid, number):
+    with contextlib.suppress(ProcessLookupError):  # it has ended, and its status has been read
+        os.kill(pid, number)
+
+
 def wait(pid):
     for number in FORWARDED:
-        signal.signal(number, lambda number, frame: os.kill(pid, number))
+        signal.signal(number, lambda number, frame: pass_on(pid, number))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the program as well
     _, status = os.waitpid(pid, 0)
     code = os.waitstatus_to_exitcode(status)

@@ -126,10 +126,10 @@ class Command:
             raise Mistake("name a host and a program: rxe_dm lab exec NODE PROGRAM")
         return self.run(lab, host(topology, words[0]), words[1:])
 
-    def agent(self, given):
-        """What an MPI launcher calls in place of ssh."""
+    def agent(self, words):
+        """What an MPI launcher calls in place of ssh, with options of ssh."""
         lab = running(None)
-        name, line = mpi.agent_call(given.words)
+        name, line = mpi.agent_call(words)
         if name is None:
             raise Mistake("agent takes a host and a command")
         return self.run(lab, host(topology_of(lab), name), ["sh", "-c", line])
@@ -250,8 +250,6 @@ def arguments(argv):
     down = commands.add_parser("down", help="end a lab and all its programs")
     for command in (run, show, link, capture, down):
         command.add_argument("--name", help="the lab, where several are up")
-    agent = commands.add_parser("agent")
-    agent.add_argument("words", nargs=argparse.REMAINDER)
     return parser.parse_args(argv)
 
 
@@ -260,8 +258,10 @@ def main(argv):
     if argv[1:] == ["--completion"]:
         print(COMPLETION)
         return 0
-    given = arguments(argv[1:])
+    given = None if argv[1:2] == ["agent"] else arguments(argv[1:])
     try:
+        if given is None:
+            return Command(argv[0]).agent(argv[2:])
         return getattr(Command(argv[0]), given.command)(given)
     except Mistake as error:
         print(f"rxe_dm lab: {error}", file=sys.stderr)

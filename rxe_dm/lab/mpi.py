@@ -29,6 +29,8 @@ def environment(lab, topology, command):
         "HYDRA_HOST_FILE": hosts,
         "HYDRA_LAUNCHER": "ssh",
         "HYDRA_LAUNCHER_EXEC": agent,
+        # Else each rank gets the first host's environment in place of its own host's.
+        "HYDRA_ENV": "none",
     }
 
 

@@ -23,6 +23,22 @@ if c.rank == 0:
     print("\\n".join(sums))
 """
 
+SUM_C = r"""#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+	char name[MPI_MAX_PROCESSOR_NAME];
+	int rank, sum, len;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	MPI_Get_processor_name(name, &len);
+	printf("sum %d on %s\n", sum, name);
+	return MPI_Finalize();
+}
+"""
 
 class Lab:
     """with Lab(build, 'star') as lab: the lab of that file, under a folder of labs of its own. user: who runs the command."""
@@ -165,6 +181,26 @@ def star(build):
                 raise Failure(f"{node} sent nothing by its device")
 
 
+def mpich(build):
+    """Two ranks on each of two hosts, which Hydra starts by options of ssh."""
+    need_program("mpiexec.hydra")
+    need_program("mpicc.mpich")
+    with Lab(build, "two_hosts") as lab:
+        source, program = (os.path.join(lab.folder.name, name) for name in ("sum.c", "sum"))
+        with open(source, "w", encoding="ascii") as f:
+            f.write(SUM_C)
+        subprocess.run(["mpicc.mpich", source, "-o", program], check=True)
+        lab.env.update(UCX_TLS="rc", UCX_NET_DEVICES="rxe_dm0:1")
+        job = Program("mpiexec.hydra", lab.words("exec", "--mpi", f"mpiexec.hydra -n 4 -ppn 2 {program}"), lab.env)
+        lab.programs.append(job)
+        text = lab.finish(job)
+        if sorted(re.findall(r"sum 6 on (\w+)", text)) != ["a", "a", "b", "b"]:
+            raise Failure(f"mpiexec.hydra: {text}")
+        for node in ("a", "b"):
+            if lab.device(node)["counters"]["sent_pkts"] == 0:
+                raise Failure(f"{node} sent nothing by its device")
+
+
 def slow(build, mode):
     """Delay and loss are there: the fault rules or netem act, and everything arrives."""
     with Lab(build, "slow", mode) as lab:
@@ -289,6 +325,7 @@ WRONG = {
 CASES = {
     "lab_two_hosts": two_hosts,
     "lab_star": star,
+    "lab_mpich": mpich,
     "lab_slow": functools.partial(slow, mode="namespaces"),
     "lab_slow_loopback": functools.partial(slow, mode="loopback"),
     "lab_partition": functools.partial(partition, mode="namespaces"),
