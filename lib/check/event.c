@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/check/check.h"
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/report.h"
+#include "lib/verbs/async.h"
 
 void event_armed(struct check_cq *cq)
 {
@@ -133,4 +135,22 @@ void event_async_ending(const struct check_object *object, const char *verb)
 		     "%s: %s: of %u asynchronous events %u were acknowledged: the call waits until "
 		     "all are",
 		     verb, object->label, object->async_events, object->async_acked);
+}
+
+/* The library's lock of its events is taken outside the layer's: memory is freed under it, which
+ * the layer observes. */
+void event_unread_ending(const struct check_object *object, const char *verb)
+{
+	const int type =
+		object->inherited ? -1 : vb_async_unread_failure(object->context, object->address);
+
+	if (type < 0)
+		return;
+	check_lock();
+	check_report(CHECK_EVENT_ASYNC_UNREAD,
+		     (struct check_where[]){ { "destroyed here", NULL },
+					     { "made here", &object->made } },
+		     2, "%s: %s failed, and its event was not read: %s", verb, object->label,
+		     ibv_event_type_str((enum ibv_event_type)type));
+	check_unlock();
 }

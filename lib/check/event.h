@@ -22,6 +22,8 @@ void event_channel_ending(const struct check_object *channel);
 void event_async(const struct ibv_async_event *event, bool acked);
 /* The object is about to be destroyed, and waits for its asynchronous events. */
 void event_async_ending(const struct check_object *object, const char *verb);
+/* The same for events that were not read. Without the layer's lock. */
+void event_unread_ending(const struct check_object *object, const char *verb);
 void event_cq_ending(const struct check_cq *cq);
 
 #endif

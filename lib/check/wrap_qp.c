@@ -94,6 +94,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	int err;
 
 	if (part) {
+		event_unread_ending(object, "ibv_destroy_qp");
 		check_lock();
 		hook_qp_ending(part);
 		event_async_ending(object, "ibv_destroy_qp");

@@ -202,6 +202,15 @@ const struct check_row check_table[CHECK_END] = {
 		"Call ibv_ack_async_event() for each event that ibv_get_async_event() "
 		"returned.",
 	},
+	[CHECK_EVENT_ASYNC_UNREAD] = {
+		"RXE-EVENT-005", "async-event-unread",
+		"A queue pair was destroyed that had failed, and the asynchronous event of its failure was "
+		"not read.",
+		"ibv_get_async_event(3); IBTA 11.6.3: a responder learns of an error of a queue pair by "
+		"an affiliated asynchronous error, which has no completion",
+		"Read events by ibv_get_async_event() in a thread, or when async_fd is readable.",
+		.is_note = true,
+	},
 	[CHECK_LIFE_FORKED] = {
 		"RXE-LIFE-006", "used-after-fork",
 		"The child of a fork() used an object of its parent.",

@@ -236,6 +236,28 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 		vb_events_ack(counts.mutex, counts.cond, counts.acked, 1);
 }
 
+static bool is_failure(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
+	       type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_CQ_ERR ||
+	       type == IBV_EVENT_SRQ_ERR;
+}
+
+int vb_async_unread_failure(struct ibv_context *context, const void *object)
+{
+	struct vb_async *async = &vb_context(context)->async;
+	const struct vb_async_record *record;
+	int ret = -1;
+
+	pthread_mutex_lock(&async->lock);
+	DL_FOREACH (async->queue, record) {
+		if (record->event.element.qp == object && is_failure(record->event.event_type))
+			ret = (int)record->event.event_type;
+	}
+	pthread_mutex_unlock(&async->lock);
+	return ret;
+}
+
 /* object: of a kind that has events. The number of a port is never the address of an object. */
 static void drop_unread(struct ibv_context *base, const void *object)
 {

@@ -24,6 +24,8 @@ void vb_async_push_if_open(const struct vb_device *dev, struct ibv_context *cont
  * the program has acknowledged those that it read, as every verb that destroys does. */
 void vb_async_forget(struct ibv_context *context, uint32_t forks, void *object,
 		     enum ibv_event_type any);
+/* An unread event that reports a failure of the object: enum ibv_event_type; -1: none. */
+int vb_async_unread_failure(struct ibv_context *context, const void *object);
 /* In the child after fork(): unread events stay with the parent, and each context of the child
  * gets an event descriptor of its own. Async-signal-safe. */
 void vb_async_forked(struct vb_device *dev);

@@ -64,7 +64,8 @@
 	X(port_atomic)                                                                             \
 	X(port_dm_copy)                                                                            \
 	X(port_sges)                                                                               \
-	X(refusal_init)
+	X(refusal_init)                                                                            \
+	X(event_async_unread)
 #endif
 
 #define X(name) void name(bool right);
