@@ -2,7 +2,7 @@
 """The first process of a lab's PID namespace: makes the nodes' namespaces, switches and links, and keeps them. The kernel
 ends all processes of the lab with this one, and the namespaces and links with them.
 
-usage: keeper.py LAB.json, in user, mount, network and PID namespaces of its own (namespaces.py)"""
+usage: keeper.py LAB.json <WORD, in user, mount, network and PID namespaces of its own (namespaces.py)"""
 
 import contextlib
 import json
@@ -116,6 +116,8 @@ def main():
         print(json.dumps({"error": str(error)}), flush=True)
         return 1
     print(json.dumps(said), flush=True)
+    if sys.stdin.readline() != "go\n":  # the command that started it has been killed
+        return 1
     null = os.open(os.devnull, os.O_RDWR)
     for fd in range(3):
         os.dup2(null, fd)

@@ -31,11 +31,12 @@ def why_not():
 
 
 def up(lab):
-    """Starts the keeper and waits for its word."""
+    """Starts the keeper and waits for its word. The keeper goes on once the lab's file names it: if this process is killed before,
+    nothing is left."""
     keeper = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keeper.py")
     with open(lab.path("keeper.log"), "wb") as log:
         process = subprocess.Popen(unshare_words() + [sys.executable, "-B", keeper, lab.path("lab.json")],
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
     line = process.stdout.readline()
     process.stdout.close()
     said = json.loads(line) if line else {"error": read(lab.path("keeper.log")) or f"exit status {process.wait()}"}
@@ -46,6 +47,9 @@ def up(lab):
     lab.keeper = only_child(process.pid)
     lab.keeper_start = state.start_time(lab.keeper)
     lab.holders, lab.ports, lab.notes = said["holders"], said["ports"], said["notes"]
+    lab.save()
+    process.stdin.write(b"go\n")
+    process.stdin.close()
     return said["has_netem"]
 
 

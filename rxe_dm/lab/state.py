@@ -35,13 +35,15 @@ def start_time(pid):
 
 @dataclasses.dataclass
 class Lab:
-    """mode: 'namespaces' or 'loopback'. keeper: the first process of the lab's namespaces, with its start time; 0 without
-    namespaces. holders: by node, a process in its network namespace, numbered as the lab's own processes see it."""
+    """mode: 'namespaces' or 'loopback'. starter: the process of `lab up`, with its start time. keeper: the first process of the
+    lab's namespaces, likewise; 0 without namespaces. holders: by node, a process in its network namespace, numbered as the lab's own processes see it."""
     name: str
     mode: str
     text: str      # of the topology's file
     network: str   # the addresses' /16
     folder: str = ""
+    starter: int = 0
+    starter_start: int = 0
     keeper: int = 0
     keeper_start: int = 0
     holders: dict = dataclasses.field(default_factory=dict)
@@ -49,8 +51,11 @@ class Lab:
     notes: list = dataclasses.field(default_factory=list)
     cut: list = dataclasses.field(default_factory=list)    # links that are down
 
+    def is_starting(self):
+        return self.starter > 0 and start_time(self.starter) == self.starter_start
+
     def is_up(self):
-        return self.mode == "loopback" or (self.keeper > 0 and start_time(self.keeper) == self.keeper_start)
+        return self.mode == "loopback" or self.is_starting() or (self.keeper > 0 and start_time(self.keeper) == self.keeper_start)
 
     def path(self, name=""):
         return os.path.join(self.folder, name)
@@ -74,6 +79,7 @@ class Lab:
 def claim(lab):
     """Makes the folder of a new lab. A lab of that name that is up is refused; what one that has ended left goes."""
     lab.folder = os.path.join(folder(), lab.name)
+    lab.starter, lab.starter_start = os.getpid(), start_time(os.getpid())
     try:
         os.mkdir(lab.folder, 0o700)
     except FileExistsError:
@@ -104,10 +110,12 @@ def all_labs():
 
 
 def find(name):
-    """The lab that a command means: by its name, or the only one."""
+    """The lab that a command means: by its name, or the only one. Mistake: `lab up` is still making it."""
     labs = [lab for lab in all_labs() if name in (None, lab.name)]
     if not labs:
         raise Mistake(f"no lab {name or ''} is up: 'rxe_dm lab up FILE' starts one".replace("  ", " "))
     if len(labs) > 1:
         raise Mistake(f"{len(labs)} labs are up: choose one with --name: {', '.join(lab.name for lab in labs)}")
+    if not os.environ.get("RXE_DM_LAB_FOLDER") and labs[0].is_starting():
+        raise Mistake(f"lab {labs[0].name} is being started by process {labs[0].starter}: try again when that has ended")
     return labs[0]

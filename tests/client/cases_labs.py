@@ -259,6 +259,47 @@ def killed(build):
         lab.pingpong("a", "b", "-n", "10")
 
 
+def up_twice(build):
+    """A lab that is being made is up for a second 'up' of its name, and for 'down'."""
+    with Lab(build, "two_hosts") as lab:
+        lab.need("down")
+        first = Program("lab up", lab.words("up", lab.file), lab.env)
+        lab.programs.append(first)
+        saved = os.path.join(lab.folder.name, f"rxe_dm-labs-{os.getuid()}", "two_hosts", "lab.json")
+        first.wait_until(lambda: os.path.exists(saved), "a file of the lab")
+        second = lab.lab("up", lab.file)
+        if second.returncode != 1 or "lab two_hosts is up already" not in second.stderr:
+            raise Failure(f"a second lab of the name: {second.returncode} {second.stderr}")
+        lab.finish(first)
+        shown = subprocess.run([lab.command_path, "show", "--lab"], env=lab.env, capture_output=True, text=True, check=False)
+        if shown.returncode != 0 or not re.search(r"^lab two_hosts: 2 hosts.*^== a$.*^rxe_dm0: port ACTIVE.*^== b$", shown.stdout, re.M | re.S):
+            raise Failure(f"rxe_dm show --lab: {shown.returncode} {shown.stdout}{shown.stderr}")
+        lab.pingpong("a", "b", "-n", "10")
+
+
+def keepers(saved):
+    """Processes that make or keep the lab with this file."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/cmdline", "rb") as f:
+            if {saved.encode(), b"-B"} < set(f.read().split(b"\0")):
+                yield int(name)
+
+
+def up_killed(build):
+    """'up' is killed while it makes the lab: no process is left, and the next one works."""
+    with Lab(build, "two_hosts") as lab:
+        lab.need("down")
+        saved = os.path.join(lab.folder.name, f"rxe_dm-labs-{os.getuid()}", "two_hosts", "lab.json")
+        first = Program("lab up", lab.words("up", lab.file), lab.env)
+        lab.programs.append(first)
+        first.wait_until(lambda: list(keepers(saved)), "a process that makes the lab")
+        first.kill(signal.SIGKILL)
+        first.wait(30)
+        until(lambda: not list(keepers(saved)), "an end of the lab's processes")
+        lab.need("up", lab.file)
+        lab.pingpong("a", "b", "-n", "10")
+
+
 def two_labs(build):
     """Two labs of one file's addresses do not meet, and a command must name one."""
     with Lab(build, "two_hosts") as lab:
@@ -332,6 +373,8 @@ CASES = {
     "lab_partition_loopback": functools.partial(partition, mode="loopback"),
     "lab_rails": rails,
     "lab_killed": killed,
+    "lab_up_killed": up_killed,
+    "lab_up_twice": up_twice,
     "lab_two_labs": two_labs,
     "lab_ordinary_user": ordinary_user,
     "lab_mistakes": mistakes,
