@@ -28,6 +28,9 @@ for (let i = 0; i < DATA.count; i++) {
   if (P.arrived[i] >= 0) longestNs = Math.max(longestNs, P.arrived[i] - P.time[i]);
 }
 
+/* The last moment of a packet: steps may follow. */
+const packetsEndNs = endNs;
+
 function opcodeName(i) {
   return DATA.opcodes[P.opcode[i]].name;
 }

@@ -10,7 +10,7 @@ import pcapng
 import wire
 
 LOST, RESENT, RNR, NAK, RULE, RESPONSE, UNSEEN, AGAIN, GOOD = (1 << bit for bit in range(9))
-MULTICAST_QPN = 0xffffff
+MULTICAST_QPN, GSI_QPN = 0xffffff, 1
 NAKS = ("PSN sequence", "invalid request", "remote access", "remote operational", "invalid RD request")
 
 
@@ -140,7 +140,8 @@ class Flow:
         return arrows
 
     def mark_unseen(self, waiting):
-        recorded = {arrow_end for arrow_end, owner in self.owner.items() if owner}
+        """The connection manager's queue pair 1 records what it sends only."""
+        recorded = {end for end, owner in self.owner.items() if owner and end[1] != GSI_QPN}
         for arrows in waiting.values():
             for arrow in arrows:
                 if (arrow.packet.dst, wire.dest_qpn(arrow.packet.transport)) in recorded:

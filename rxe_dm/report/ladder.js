@@ -1,8 +1,8 @@
 /* The ladder: one vertical line for each program, one arrow for each packet. Positions are ranks among the chosen packets (even
  * scale) or nanoseconds (time). Only what is in view is drawn; arrows that would fall on the same row of pixels are drawn once. */
-const TOP = 46, LEFT = 84, RIGHT = 40, ROOM_FOR_TEXT = 13;
+const TOP = 46, LEFT = 104, RIGHT = 40;
 
-const view = { scale: "even", from: 0, to: 1, qp: -1, only: "all", list: new Int32Array(0), columns: [], picked: -1 };
+const view = { scale: "even", from: 0, to: 1, qp: -1, only: "all", list: new Int32Array(0), columns: [], labelled: new Set(), picked: -1 };
 
 function chosen(i) {
   const qp = view.qp;
@@ -18,12 +18,23 @@ function choose() {
     found[n++] = i;
     used.add(P.sender[i]).add(P.receiver[i]);
   }
+  view.labelled = new Set();
+  for (let i = 0; i < S.time.length; i++) if (stepChosen(i)) view.labelled.add(S.column[i]);
+  for (const column of view.labelled) used.add(column);
   view.list = found.subarray(0, n);
+  joinBlocks(view.list);
+  placeSteps();
   view.columns = [...used].sort((a, b) => a - b);
 }
 
 function place(rank) {
   return view.scale === "even" ? rank : P.time[view.list[rank]];
+}
+
+/* Steps may come before the first packet. */
+function start0() {
+  if (!S.time.length || S.time[0] >= 0) return 0;
+  return view.scale === "even" ? -1 : S.time[0];
 }
 
 function extent() {
@@ -42,9 +53,9 @@ function rankAt(position) {
 }
 
 function clampView() {
-  const least = view.scale === "even" ? 8 : 200, all = extent();
-  let span = Math.min(Math.max(view.to - view.from, least), Math.max(all, least));
-  view.from = Math.max(0, Math.min(view.from, all - span));
+  const least = view.scale === "even" ? 2 : 200, begin = start0(), all = extent();
+  const span = Math.min(Math.max(view.to - view.from, least), Math.max(all - begin, least));
+  view.from = Math.max(begin, Math.min(view.from, all - span));
   view.to = view.from + span;
 }
 
@@ -87,9 +98,18 @@ function fitCanvas() {
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
 }
 
+/* Computed for each frame. */
+let columnPlaces = [];
+
 function columnX(column) {
+  return columnPlaces[column];
+}
+
+function placeOf(column) {
   const n = view.columns.length, at = view.columns.indexOf(column);
-  return n < 2 ? (LEFT + width - RIGHT) / 2 : LEFT + 70 + (width - LEFT - RIGHT - 110) * at / (n - 1);
+  const left = LEFT + (view.labelled.has(view.columns[0]) ? LABEL_WIDTH : 70);
+  const right = width - (view.labelled.has(view.columns[n - 1]) ? LABEL_WIDTH : RIGHT);
+  return n < 2 ? (LEFT + width - RIGHT) / 2 : left + (right - left) * at / (n - 1);
 }
 
 function yOf(position) {
@@ -142,19 +162,13 @@ function strokeArrow(arrow, close) {
   }
 }
 
-/* The arrows in view by kind, one for each row of pixels, pair of columns and kind. */
+/* The arrows in view by kind; many: true where there are more than rows of pixels, which drawBands() draws. */
 function arrowsInView() {
   const reach = view.scale === "even" ? 1 : Math.min(longestNs, 5 * (view.to - view.from));
-  const first = rankAt(view.from - reach), last = rankAt(view.to);
-  const kinds = KINDS.map(() => []), seen = new Set(), columns = DATA.columns.length;
-  for (let rank = first; rank < last; rank++) {
-    const i = view.list[rank], kind = kindOf(i), row = Math.round(yOf(place(rank))) + height;
-    const key = ((row * columns + P.sender[i]) * columns + P.receiver[i]) * KINDS.length + kind;
-    if (last - first > 2000 && seen.has(key)) continue;
-    seen.add(key);
-    kinds[kind].push(arrowOf(rank));
-  }
-  return { kinds, first, last };
+  const first = rankAt(view.from - reach), last = rankAt(view.to), kinds = KINDS.map(() => []);
+  const many = dense.usable && last - first > height - TOP;
+  for (let rank = first; rank < last && !many; rank++) kinds[kindOf(view.list[rank])].push(arrowOf(rank));
+  return { kinds, first, last, many };
 }
 
 const DASH = { request: [], response: [6, 3], resent: [10, 4], nak: [2, 3], lost: [] };
@@ -164,7 +178,7 @@ function drawArrows(found) {
   KINDS.forEach((name, kind) => {
     pen.beginPath();
     pen.strokeStyle = colour[name];
-    pen.lineWidth = kind < 2 ? 1.2 : 1.8;
+    pen.lineWidth = !close ? 1 : kind < 2 ? 1.2 : 1.8;
     pen.setLineDash(close ? DASH[name] : []);
     for (const arrow of found.kinds[kind]) strokeArrow(endOf(arrow), close);
     pen.stroke();
@@ -178,21 +192,25 @@ function label(arrow) {
   return words.join("  ");
 }
 
+/* What is marked has its label first; the others where there is space. */
 function drawLabels(found) {
-  const every = found.kinds.flat();
-  if (every.length * ROOM_FOR_TEXT > height * 1.4) return;
+  const labels = new Labels(), spaces = (height - TOP) / LABEL_HEIGHT * 6;
+  if (found.last - found.first > spaces) return;
   pen.font = "11px system-ui, sans-serif";
   pen.textAlign = "center";
   pen.strokeStyle = colour.paper;
   pen.lineWidth = 3;
-  for (const arrow of every) {
-    const kind = kindOf(arrow.i);
+  for (const kind of [4, 3, 2, 0, 1]) {
     pen.fillStyle = kind < 2 ? colour.ink : colour[KINDS[kind]];
-    const y = (arrow.y0 + arrow.y1) / 2 - 3;
-    if (y < TOP) continue;
-    pen.strokeText(label(arrow), (arrow.x0 + arrow.x1) / 2, y);
-    pen.fillText(label(arrow), (arrow.x0 + arrow.x1) / 2, y);
+    for (const arrow of found.kinds[kind]) labelArrow(arrow, labels);
   }
+}
+
+function labelArrow(arrow, labels) {
+  const x = (arrow.x0 + arrow.x1) / 2, y = (arrow.y0 + arrow.y1) / 2 - 3;
+  if (y < TOP || y > height || !labels.take(x, y)) return;
+  pen.strokeText(label(arrow), x, y);
+  pen.fillText(label(arrow), x, y);
 }
 
 function drawColumns() {
@@ -220,12 +238,11 @@ function drawTimes() {
   const rows = Math.floor((height - TOP) / 60);
   for (let k = 0; k <= rows; k++) {
     const position = view.from + (view.to - view.from) * k / rows;
-    const rank = Math.min(view.list.length - 1, Math.round(position));
-    if (rank < 0) return;
+    const rank = Math.max(0, Math.min(view.list.length - 1, Math.round(position)));
+    if (!view.list.length) return;
     const ns = view.scale === "even" ? P.time[view.list[rank]] : position;
-    pen.fillText(micro(ns), LEFT - 10, Math.min(height - 4, yOf(view.scale === "even" ? rank : position) + 4));
+    pen.fillText(`${micro(ns)} us`, LEFT - 10, Math.min(height - 4, yOf(view.scale === "even" ? rank : position) + 4));
   }
-  pen.fillText("us", LEFT - 10, 18);
 }
 
 function drawPicked() {
@@ -248,6 +265,7 @@ function rankOf(i) {
 }
 
 function drawLadder() {
+  columnPlaces = DATA.columns.map((_, column) => placeOf(column));
   pen.fillStyle = colour.paper;
   pen.fillRect(0, 0, width, height);
   if (view.picked >= 0) drawPicked();
@@ -257,8 +275,10 @@ function drawLadder() {
   pen.rect(LEFT - 8, TOP - 8, width, height);
   pen.clip();
   const found = arrowsInView();
-  drawArrows(found);
+  if (found.many) drawBands(setsOfRows());
+  else drawArrows(found);
   drawLabels(found);
+  drawSteps();
   pen.restore();
   drawTimes();
   return found;
@@ -270,9 +290,13 @@ function far(x, y, a) {
   return Math.hypot(x - a.x0 - part * dx, y - a.y0 - part * dy);
 }
 
-/* The packet whose arrow is nearest to a point; -1: none is near. */
+/* The packet whose arrow is nearest to a point; -1: none is near. Of many, the first in the row of pixels. */
 function packetAt(x, y) {
   const found = arrowsInView();
+  if (found.many) {
+    const rank = rankAt(view.from + (view.to - view.from) * (y - TOP) / (height - TOP - 6));
+    return rank < view.list.length ? view.list[rank] : -1;
+  }
   let best = 12, ret = -1;
   for (const arrow of found.kinds.flat()) {
     const distance = far(x, y, endOf(arrow));

@@ -20,7 +20,8 @@ function drawRows(found) {
   const first = Math.max(found.first, rankAt(view.from)), last = Math.min(found.last, first + ROWS_MAX), rows = [];
   for (let rank = first; rank < last; rank++) rows.push(rowOf(view.list[rank]));
   byId("rows").tBodies[0].replaceChildren(...rows);
-  const some = view.list.length ? `${first + 1} to ${found.last}` : "none";
+  drawStepRows();
+  const some = found.last > first ? `${first + 1} to ${found.last}` : "none";
   byId("view").textContent = `${some} of ${view.list.length} packets`;
   if (!view.list.length) return;
   const at = rank => P.time[view.list[Math.min(rank, view.list.length - 1)]];
@@ -84,7 +85,7 @@ function pickMarked(step) {
 }
 
 function whole() {
-  view.from = 0;
+  view.from = start0();
   view.to = extent();
   clampView();
   redraw();
@@ -103,9 +104,13 @@ function rechoose(change) {
 }
 
 function rankOfTime(ns) {
-  let rank = 0;
-  while (rank < view.list.length - 1 && P.time[view.list[rank]] < ns) rank++;
-  return rank;
+  let low = 0, high = Math.max(0, view.list.length - 1);
+  while (low < high) {
+    const middle = low + high >> 1;
+    if (P.time[view.list[middle]] < ns) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function goToTime(ns) {
@@ -156,15 +161,27 @@ function drag(event) {
   redraw();
 }
 
+function legendItem(text, draw) {
+  const span = byId("legend").appendChild(document.createElement("span"));
+  draw(svg("svg", { width: 44, height: 12 }, span));
+  span.appendChild(document.createTextNode(text));
+}
+
+/* The signs of steps, at x 22, y 6. */
+const SIGNS = { "post a send": "M18 2l8 4-8 4z", "post a receive": "M26 2l-8 4 8 4z", completion: "M19 3h6v6h-6z",
+  event: "M18 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "state of a queue pair": "M22 1l5 5-5 5-5-5z", "other call": "M18 6h8" };
+
 function legend() {
   const words = { request: "request", response: "answer", resent: "sent again", nak: "RNR NAK or NAK", lost: "lost: ends in a cross" };
   for (const [kind, text] of Object.entries(words)) {
-    const span = byId("legend").appendChild(document.createElement("span"));
-    const picture = svg("svg", { width: 44, height: 12 }, span);
     const end = kind === "lost" ? "M2 6H22M18 2l8 8m0-8l-8 8" : "M2 6H40M34 2l6 4-6 4";
-    svg("path", { d: end, fill: "none", stroke: `var(--${kind})`, "stroke-width": 2, "stroke-dasharray": DASH[kind].join(" ") }, picture);
-    span.appendChild(document.createTextNode(text));
+    legendItem(text, picture => svg("path", { d: end, fill: "none", stroke: `var(--${kind})`, "stroke-width": 2,
+      "stroke-dasharray": DASH[kind].join(" ") }, picture));
   }
+  if (!S.time.length) return;
+  for (const [text, d] of Object.entries(SIGNS))
+    legendItem(text, picture => svg("path", { d, fill: "none", stroke: "var(--soft)", "stroke-width": 1.5 }, picture));
+  legendItem("failed: filled", picture => svg("path", { d: SIGNS.completion, fill: "var(--lost)" }, picture));
 }
 
 function listen() {
@@ -172,12 +189,17 @@ function listen() {
   canvas.addEventListener("wheel", wheel, { passive: false });
   canvas.addEventListener("pointermove", drag);
   canvas.addEventListener("click", event => {
-    const i = packetAt(event.offsetX, event.offsetY);
-    if (i >= 0) pick(i, false);
+    const step = stepNear(event.offsetX, event.offsetY), i = step < 0 ? packetAt(event.offsetX, event.offsetY) : -1;
+    if (step >= 0) drawStepDetail(step);
+    else if (i >= 0) pick(i, false);
   });
   byId("rows").addEventListener("click", event => {
     const row = event.target.closest("tr[data-packet]");
     if (row) pick(Number(row.dataset.packet), true);
+  });
+  byId("steps").addEventListener("click", event => {
+    const row = event.target.closest("tr[data-step]");
+    if (row) drawStepDetail(Number(row.dataset.step));
   });
   byId("charts").addEventListener("click", event => {
     const picture = event.target.closest("svg"), box = picture && picture.getBoundingClientRect();
@@ -201,12 +223,14 @@ function listen() {
 }
 
 function start() {
+  byId("step-list").hidden = !S.time.length;
   document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   DATA.qps.forEach((qp, index) => {
     const option = byId("qp").appendChild(document.createElement("option"));
     option.value = index;
     option.textContent = `${DATA.columns[qp.column]} ${qpName(index)}`;
   });
+  classify();
   choose();
   readColours();
   fitCanvas();

@@ -9,12 +9,13 @@ import sys
 
 import flow
 import objects
+import steps
 import summary
 import wire
 from markup import element, table, text
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = ("data.js", "ladder.js", "timeline.js", "page.js")
+SCRIPTS = ("data.js", "rows.js", "ladder.js", "steps.js", "timeline.js", "page.js")
 NONE16, NONE32 = 0xffff, 0xffffffff
 HEAD_MAX = 48
 
@@ -69,17 +70,43 @@ def columns_of(drawn, strings):
     }
 
 
+def columns_of_steps(found, first, strings):
+    """The steps, likewise. Times of steps before the first packet are negative."""
+    every = found.all
+    given = [step.call.given for step in every]
+    return {
+        "step_time": packed("d", [step.time_ns - first for step in every]),
+        "step_took": packed("I", [step.call.took_ns for step in every]),
+        "step_column": packed("H", [step.column for step in every]),
+        "step_qp": packed("H", [step.qp if step.qp >= 0 else NONE16 for step in every]),
+        "step_kind": packed("B", [step.kind for step in every]),
+        "step_failed": packed("B", [step.failed for step in every]),
+        "step_wr_id": packed("Q", [one.get("wr_id", 0) for one in given]),
+        "step_op": packed("H", [one.get("opcode", 0) & NONE16 for one in given]),
+        "step_bytes": packed("I", [min(one.get("bytes", 0), NONE32) for one in given]),
+        "step_status": packed("H", [one.get("status", 0) & NONE16 for one in given]),
+        "step_text": packed("I", [strings.number(step.text) for step in every]),
+        "step_queue": packed("H", [step.queue if step.queue >= 0 else NONE16 for step in every]),
+        "step_level": packed("I", [step.level for step in every]),
+        "step_cq": packed("H", [step.cq if step.cq >= 0 else NONE16 for step in every]),
+        "step_fill": packed("I", [step.fill for step in every]),
+    }
+
+
 def around(packet):
     """The fields outside the transport headers."""
     return ", ".join([f"source port {packet.src_port}"] + [f"{key} {value}" for key, value in packet.ip.items() if key != "id"])
 
 
-def data_of(record, drawn):
+def data_of(record, drawn, found):
     strings = Strings()
     opcodes = sorted({arrow.opcode for arrow in drawn.arrows})
     arrays = columns_of(drawn, strings)
+    first = drawn.arrows[0].time_ns if drawn.arrows else found.all[0].time_ns if found.all else 0
+    arrays.update(columns_of_steps(found, first, strings))
     return {
-        "count": len(drawn.arrows), "first_ns": str(drawn.arrows[0].time_ns if drawn.arrows else 0), "columns": drawn.columns,
+        "count": len(drawn.arrows), "first_ns": str(first), "columns": drawn.columns, "names": steps.NAMES,
+        "queues": [{"name": queue.name, "qps": sorted(queue.qps)} for queue in found.queues],
         "qps": [{"qpn": qp.qpn, "type": qp.type, "column": qp.column, "peer": qp.peer} for qp in drawn.qps],
         "opcodes": {opcode: {"name": wire.name(opcode), "headers": wire.headers(opcode)} for opcode in opcodes},
         "flags": {name: getattr(flow, name) for name in ("LOST", "RESENT", "RNR", "NAK", "RULE", "RESPONSE", "UNSEEN", "AGAIN",
@@ -123,11 +150,12 @@ def script_data(data):
 
 def html_of(record):
     drawn = flow.Flow(record.packets)
+    found = steps.Steps(record.processes, drawn)
     parts = {
         "TITLE": text(record.title), "FACTS": text(summary.facts(record, drawn)), "FAILED": summary.failures_html(record, drawn),
         "FIGURES": summary.figures_html(drawn), "OBJECTS": objects.objects_html(record, drawn), "COUNTERS": counters_html(record),
         "LOG": log_html(record), "STYLE": read("page.css"), "SCRIPT": "\n".join(read(name) for name in SCRIPTS),
-        "DATA": script_data(data_of(record, drawn)),
+        "DATA": script_data(data_of(record, drawn, found)),
     }
     pieces = read("page.html").split("@")
     return "".join(parts[piece] if index % 2 else piece for index, piece in enumerate(pieces))

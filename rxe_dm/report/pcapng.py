@@ -11,6 +11,8 @@ SECTION, INTERFACE, STATISTICS, PACKET = 0x0a0d0d0a, 1, 5, 6
 COMMENT, FLAGS, DROPPED, RESOLUTION, DROPPED_TOTAL = 1, 2, 4, 9, 5
 ETHERNET, ETH_LEN, UDP_LEN, UDP, ROCE_PORT = 1, 14, 8, 17, 4791
 BTH_LEN = 12
+# Notes of packets that the server sends: no rule is in them.
+OF_SERVER = ("sent by the connection manager", "sent by the server for a process that has exited")
 COMMENT_FORM = re.compile(r"(?P<comm>.*?)\[(?P<pid>-?\d+)\](?: QP 0x(?P<qpn>[0-9a-f]+) (?P<type>\w+|\?))?(?:, (?P<request>[^;]*))?"
                           r"(?:; (?P<note>.*))?", re.DOTALL)
 
@@ -63,7 +65,8 @@ class Packet:
         self.request = found["request"] or ""
         notes = [note for note in (found["note"] or "").split("; ") if not note.endswith(" are missing before it")]
         self.lost = "LOST" in notes
-        self.note = "; ".join(note for note in notes if note != "LOST")
+        self.request = self.request or "; ".join(note for note in notes if note in OF_SERVER)
+        self.note = "; ".join(note for note in notes if note not in ("LOST", *OF_SERVER))
 
 
 @functools.cache

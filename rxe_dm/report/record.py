@@ -5,6 +5,7 @@ or that ends in the middle, leaves its part of the report out."""
 import json
 import os
 
+import calls
 import pcapng
 
 PACKETS = ("packets.old.pcapng", "packets.pcapng")
@@ -12,13 +13,14 @@ LOG_LINES = 200
 
 
 class Record:
-    """packets by time; missing: packets that the capture lost; shown: `rxe_dm show --json` at the end; objects: the same while the
+    """packets by time; processes: their calls (calls.Process); findings: of --check; missing: packets that the capture lost; shown: `rxe_dm show --json` at the end; objects: the same while the
     programs had most objects; run: command and status; samples: counters over time; log: the last lines."""
 
     def __init__(self, title):
         self.title = title
         self.packets, self.missing = [], 0
         self.shown, self.objects, self.run, self.samples, self.log = {}, {}, {}, [], []
+        self.processes, self.findings = [], []
 
     def devices(self):
         return self.shown.get("devices", [])
@@ -70,6 +72,8 @@ def load_folder(folder):
     record.objects = parsed(os.path.join(folder, "objects.json")) or record.shown
     record.run = parsed(os.path.join(folder, "run.json"))
     record.samples = parsed_lines(os.path.join(folder, "samples.jsonl"))
+    record.findings = parsed(os.path.join(folder, "findings.json")).get("findings", [])
+    record.processes = calls.read_folder(folder)
     record.log = text_lines(os.path.join(folder, "log.txt"))[-LOG_LINES:]
     if not names and not record.shown:
         raise pcapng.NotACapture(f"{folder} has neither packets.pcapng nor show.json: 'rxe_dm run --record DIR' writes such a folder")

@@ -20,8 +20,8 @@ def link(sentence, packet=None, time_ns=None):
 
 def sentences(record, drawn):
     """HTML of each thing that went wrong, worst first."""
-    return (of_run(record) + of_failures(record, drawn) + of_connections(record) + of_rules(drawn) + of_answers(drawn) +
-            of_unseen(drawn) + of_missing(record))
+    return (of_run(record) + of_findings(record, drawn) + of_failures(record, drawn) + of_connections(record) + of_rules(drawn) +
+            of_answers(drawn) + of_unseen(drawn) + of_missing(record))
 
 
 def of_run(record):
@@ -33,6 +33,17 @@ def of_run(record):
     if run and "status" not in run:
         return [text(f"{command} had not ended when the record ends")]
     return []
+
+
+def of_findings(record, drawn):
+    """What --check found; their time is known to the millisecond."""
+    first = drawn.arrows[0].time_ns if drawn.arrows else 0
+    found = []
+    for one in record.findings:
+        times = f", {one['times']} times" if one["times"] > 1 else ""
+        sentence = f"{one['comm']}[{one['pid']}] {one['id']} {one['name']}{times}: {one['text']}"
+        found.append(link(sentence, time_ns=max(0, round(one["time"] * 1e9) - first) if drawn.arrows else None))
+    return found
 
 
 def of_failures(record, drawn):
@@ -67,9 +78,9 @@ def of_answers(drawn):
     for index, arrow in enumerate(drawn.arrows):
         if arrow.flags & (flow.RNR | flow.NAK):
             code = wire.syndrome(arrow.packet.transport)
-            kind = "RNR NAK" if arrow.flags & flow.RNR else "NAK " + nak_text(code & 31)
+            kind = ("RNR NAK", "") if arrow.flags & flow.RNR else ("NAK", " " + nak_text(code & 31))
             found.setdefault((arrow.sender, arrow.receiver, kind), []).append(index)
-    return [link(f"{drawn.columns[sender]} sent {len(at)} {kind}{'s' * (len(at) != 1)} to {drawn.columns[receiver]}", packet=at[0])
+    return [link(f"{drawn.columns[sender]} sent {len(at)} {kind[0]}{'s' * (len(at) != 1)}{kind[1]} to {drawn.columns[receiver]}", packet=at[0])
             for (sender, receiver, kind), at in found.items()]
 
 
@@ -85,9 +96,12 @@ def of_unseen(drawn):
 
 
 def of_missing(record):
-    if not record.missing:
-        return []
-    return [text(f"the capture lacks {record.missing} packets: they came faster than they could be written")]
+    found, calls = [], sum(process.missing for process in record.processes)
+    if record.missing:
+        found.append(text(f"the capture lacks {record.missing} packets: they came faster than they could be written"))
+    if calls:
+        found.append(text(f"the record lacks the first {calls} calls: it keeps the last of each process"))
+    return found
 
 
 def failures_html(record, drawn):

@@ -38,7 +38,7 @@ function binsOf(chart) {
 }
 
 function caption(chart, found) {
-  const seconds = endNs / 1e9;
+  const seconds = packetsEndNs / 1e9;
   if (chart.id === "goodput")
     return `goodput: ${found.total} B in ${seconds.toFixed(6)} s, ${(found.total / seconds / 1e6).toFixed(3)} MB/s`;
   if (!chart.sum) return `${chart.title}: at most ${found.most}`;
@@ -86,10 +86,59 @@ function drawSamples(parent) {
   }
 }
 
+/* Charts of what the steps show. low: the least of each column is drawn darker, because too few receives are what matters. */
+const STEP_CHARTS = [
+  { id: "receives", title: "receives posted", of: S.queue, level: S.level, low: true },
+  { id: "fill", title: "completions in the CQs, when they are polled", of: S.cq, level: S.fill, low: false },
+];
+
+/* Least and most of each column: the sum of the levels of all queues of the chosen queue pair. */
+function stepBins(chart) {
+  const ret = { most: new Float64Array(BINS), least: new Float64Array(BINS).fill(-1), steps: 0, high: 0, low: -1 }, levels = new Map();
+  let sum = 0, bin = 0;
+  for (let i = 0; i < S.time.length; i++) {
+    const queue = chart.of[i], at = Math.max(0, Math.min(BINS - 1, Math.floor(S.time[i] / endNs * BINS)));
+    if (queue === NONE || (view.qp >= 0 && !DATA.queues[queue].qps.includes(view.qp))) continue;
+    for (; chart.low && bin < at; bin++) ret.most[bin + 1] = ret.least[bin + 1] = sum;
+    sum = chart.low ? sum + chart.level[i] - (levels.get(queue) ?? 0) : chart.level[i];
+    levels.set(queue, chart.level[i]);
+    ret.most[at] = Math.max(ret.most[at], sum);
+    ret.least[at] = ret.least[at] < 0 ? sum : Math.min(ret.least[at], sum);
+    ret.high = Math.max(ret.high, sum);
+    ret.steps++;
+  }
+  return ret;
+}
+
+function drawStepChart(chart, parent) {
+  const found = stepBins(chart);
+  if (!found.steps) return;
+  const figure = document.createElement("figure"), text = document.createElement("figcaption");
+  figure.id = `chart-${chart.id}`;
+  text.id = `caption-${chart.id}`;
+  text.textContent = `${chart.title}: at most ${found.high}`;
+  figure.appendChild(text);
+  const picture = svg("svg", { viewBox: `0 0 ${CHART_WIDTH} ${CHART_HEIGHT}`, role: "img", "aria-label": text.textContent }, figure);
+  svg("line", { class: "base", x1: 0, x2: CHART_WIDTH, y1: CHART_HEIGHT - 0.5, y2: CHART_HEIGHT - 0.5 }, picture);
+  svg("rect", { class: "window", y: 0, height: CHART_HEIGHT }, picture);
+  for (let at = 0; at < BINS; at++) {
+    const bars = chart.low ? [["bar most", found.most[at]], ["bar", found.least[at]]] : [["bar", found.most[at]]];
+    for (const [name, value] of bars) if (value > 0) stepBar(picture, name, at, value, found.high);
+  }
+  parent.appendChild(figure);
+}
+
+function stepBar(picture, name, at, value, high) {
+  const bar = svg("rect", { class: name, x: at * CHART_WIDTH / BINS, width: CHART_WIDTH / BINS - 0.6,
+    y: CHART_HEIGHT * (1 - value / high), height: CHART_HEIGHT * value / high }, picture);
+  svg("title", {}, bar).textContent = `${micro(at * endNs / BINS)} us: ${value}`;
+}
+
 function drawCharts() {
   const parent = document.getElementById("charts");
   parent.replaceChildren();
   for (const chart of CHARTS) drawChart(chart, parent);
+  for (const chart of STEP_CHARTS) drawStepChart(chart, parent);
   drawSamples(parent);
 }
 

@@ -2,6 +2,7 @@
 """rxe_dm report: every number of the page against the packets of the capture, as Chromium shows it."""
 
 import collections
+import json
 import os
 import re
 import tempfile
@@ -9,7 +10,8 @@ import tempfile
 import chromium
 import pcapng
 from cases_capture import Taken
-from instance import Instance
+from cases_explore import calls_in
+from instance import Instance, free_port
 from program import Failure
 
 OPCODES = {0: "RC_SEND_FIRST", 1: "RC_SEND_MIDDLE", 2: "RC_SEND_LAST", 4: "RC_SEND_ONLY", 17: "RC_ACKNOWLEDGE"}
@@ -107,9 +109,68 @@ def drawn(build):
         check_detail(page, 1, sent[0])
         lost = next(i for i, packet in enumerate(sent) if "; LOST" in packet.comment)
         check_detail(chromium.shown(output, f"scale=time&theme=dark&p={lost}"), lost + 1, sent[lost])
+        if re.search(r"\)s to ", page.texts["failed"]):
+            raise Failure(f"a plural is wrong: {page.texts['failed']}")
         links = [href for text, href in page.links if text.startswith("fault 1: drop")]
         need("link of the first rule", links, [f"#p={lost}"])
         print(f"{len(sent)} packets, {len(page.tables['figures']) - 1} queue pairs compared")
+
+
+RECEIVED, DEPTH = 128, 4
+TEXTS = {
+    "ibv_post_send": lambda given: f"post SEND wr_id 0x{given['wr_id']:x}, {given['bytes']} B",
+    "ibv_post_recv": lambda given: f"post receive wr_id 0x{given['wr_id']:x}, {given['bytes']} B",
+    "completion": lambda given: f"completion RECV wr_id 0x{given['wr_id']:x}, {given['bytes']} B" if given["opcode"] == RECEIVED else
+                                f"completion SEND wr_id 0x{given['wr_id']:x}",
+    "ibv_get_cq_event": lambda given: f"event of CQ {given['cq']}",
+    "ibv_modify_qp": lambda given: f"QP 0x{given['qp']:06x} to {('INIT', 'RTR', 'RTS')[given['state'] - 1]}",
+}
+
+
+def shown_at(call):
+    """A completion and an event are there when the call returns."""
+    return call.time_ns + (call.took_ns if call.verb in ("completion", "ibv_get_cq_event") else 0)
+
+
+def check_steps(page, process, first_ns):
+    """The table of calls, line by line: time, words, and the receives that are posted after each."""
+    rows, level = page.tables["steps"][1:], 0
+    calls = sorted(process.calls, key=shown_at)
+    need("number of calls", len(rows), len(calls))
+    for row, call in zip(rows, calls):
+        words = TEXTS.get(call.verb, lambda given, verb=call.verb: verb)(call.given)
+        need(f"{call.verb}: time, program, call, duration", [row[0], row[1], row[3][:len(words)], row[4]],
+             [f"{(shown_at(call) - first_ns) / 1000:.3f}", process.title(), words, f"{call.took_ns / 1000:.3f}"])
+        received = call.verb == "completion" and call.given["opcode"] == RECEIVED
+        level += (call.verb == "ibv_post_recv") - received
+        if received or call.verb == "ibv_post_recv":
+            need(f"receives posted after {call.verb}", row[5], str(level))
+        if call.verb == "completion":
+            need("completions in the CQ", row[6], str(call.given["left"] + 1))
+
+
+def calls(build):
+    """A record of --check: each call beside the ladder, the charts of receives and completions, and the findings on top."""
+    with tempfile.TemporaryDirectory() as record, Instance(build, "report_calls") as instance:
+        port = free_port()
+        program = f"ibv_rc_pingpong -e -g 0 -n {ITERATIONS} -s {MESSAGE} -r {DEPTH} -p {port}".split()
+        instance.serve(program, port)
+        done = instance.command("run", "--check", "--check-exit", "0", "--record", record, "--", *program, instance.peer_name, timeout_s=60)
+        if done.returncode != 0:
+            raise Failure(f"rxe_dm run --record: exit {done.returncode}: {done.stderr}")
+        page = chromium.shown(report(instance, record), "whole=1")
+        process, = calls_in(record)
+        packets = sorted(pcapng.read(os.path.join(record, "packets.pcapng"))[0], key=lambda packet: packet.time_ns)
+        check_steps(page, process, packets[0].time_ns)
+        most = max(int(row[6]) for row in page.tables["steps"][1:] if row[6])
+        need("charts", [page.texts["caption-receives"], page.texts["caption-fill"]],
+             [f"receives posted: at most {DEPTH}", f"completions in the CQs, when they are polled: at most {most}"])
+        with open(os.path.join(record, "findings.json"), encoding="utf-8") as file:
+            findings = json.load(file)["findings"]
+        linked = [text for text, href in page.links if "RXE-" in text and href.startswith("#t=")]
+        need("findings on top", [re.search(r"RXE-[A-Z]+-\d+", text)[0] for text in linked], [one["id"] for one in findings])
+        if not findings:
+            raise Failure("ibv_rc_pingpong sends from the buffer that it receives to: there should be a finding")
 
 
 def refused(build):
@@ -128,5 +189,6 @@ def refused(build):
 
 CASES = {
     "report_drawn": drawn,
+    "report_calls": calls,
     "report_refused": refused,
 }
