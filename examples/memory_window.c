@@ -95,6 +95,7 @@ static void serve(int sock)
 	if (ibv_dealloc_mw(mw) || ibv_dereg_mr(mr))
 		die("deallocating the window and the region");
 	rc_close(&rc);
+	rc_close_device(pd);
 }
 
 /* Writes into the part. */
@@ -136,6 +137,9 @@ int main(void)
 	fflush(stdout);
 	rc_meet(sock);
 	rc_close(&rc);
+	if (ibv_dereg_mr(mr))
+		die("ibv_dereg_mr");
+	rc_close_device(pd);
 	rc_join(sock);
 	return EXIT_SUCCESS;
 }

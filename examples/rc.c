@@ -64,6 +64,14 @@ void rc_close(struct rc *rc)
 		die("closing a connection");
 }
 
+void rc_close_device(struct ibv_pd *pd)
+{
+	struct ibv_context *context = pd->context;
+
+	if (ibv_dealloc_pd(pd) || ibv_close_device(context))
+		die("closing the device");
+}
+
 static void to_rts(struct rc *rc, const struct rc_card *peer)
 {
 	struct ibv_qp_attr attr = {

@@ -28,6 +28,8 @@ struct ibv_context *rc_open_device(void);
 /* A queue pair on this domain. */
 void rc_open(struct rc *rc, struct ibv_pd *pd);
 void rc_close(struct rc *rc);
+/* Deallocates the domain, and closes its device. */
+void rc_close_device(struct ibv_pd *pd);
 /* Swap cards over the socket and connect; rkey and addr name what the other side may reach. */
 struct rc_card rc_connect(struct rc *rc, int sock, uint32_t rkey, uint64_t addr);
 /* A queue pair that talks to itself. */
