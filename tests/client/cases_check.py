@@ -8,8 +8,10 @@ import signal
 import subprocess
 import tempfile
 
+import cases_examples
 import cases_fabrics
 import cases_rdmacm
+import cases_rsocket
 from cases_sanitizers import KINDS, make
 from instance import Instance
 from program import Failure, Skip
@@ -203,7 +205,7 @@ def ends(build):
         need(done.returncode == 127, f"{done}")
 
 
-# Programs that are right but for what is left out, each a true defect of the program:
+# Programs that are right but for what is left out, each a true defect of the program, as the end of docs/CHECKS.md explains:
 # RXE-MEM-002 and 003: one buffer for all receives, and for sends as well (pp_post_recv() of the pingpongs, the rings of
 # perftest, whose bytes nobody reads). RXE-LIFE-001: ib_send_bw leaves its receive CQ. RXE-LIFE-005: ibv_srq_pingpong
 # destroys queue pairs before their last sends are complete.
@@ -251,8 +253,13 @@ def passes(build, case, checks):
 OF_UCX = "-RXE-LIFE-005,-RXE-MEM-004,-RXE-MEM-001"
 # Programs of other suites, and what is left out of the checks, as above.
 PASSES = {name: (module.CASES[name], checks) for module, names in (
-    (cases_rdmacm, {"rdmacm_rping": "all", "rdmacm_rping_own_qp": "all", "rdmacm_rdma_server": "all"}),
-    (cases_fabrics, {"libfabric_pingpong": "all", "ucx_rc": OF_UCX, "ucx_ud": OF_UCX, "ucx_sockaddr": OF_UCX}),
+    (cases_rdmacm, {"rdmacm_rping": "all", "rdmacm_rping_own_qp": "all", "rdmacm_rdma_server": "all", "rdmacm_rdma_xserver": "all",
+                    "rdmacm_ucmatose": ONE_BUFFER, "rdmacm_udaddy": ONE_BUFFER + ",-RXE-LIFE-005,-RXE-QUEUE-002",
+                    "rdmacm_mckey": ONE_BUFFER + ",-RXE-LIFE-005,-RXE-QUEUE-002", "rdmacm_cmtime": "-RXE-EVENT-003",
+                    "rdmacm_fio_verbs": "-RXE-EVENT-002,-RXE-EVENT-003"}),
+    (cases_rsocket, {"rsocket_rstream_blocking": "all", "rsocket_udpong_echo": "all"}),
+    (cases_examples, {"example_memory_window": "all", "example_dm_atomics": "all"}),
+    (cases_fabrics, {"libfabric_pingpong": "all", "ucx_rc": OF_UCX, "ucx_ud": OF_UCX, "ucx_sockaddr": OF_UCX, "openmpi_ucx": OF_UCX}),
 ) for name, checks in names.items()}
 
 

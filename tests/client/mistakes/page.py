@@ -37,6 +37,30 @@ Each wrong program below is a file of `tests/client/mistakes`, where `right` sel
 |---|---|---|
 """
 
+TAIL = """
+## Defects of programs
+
+The client suite runs programs of Debian 12 under `--check`: the pingpongs, perftest, rdmacm-utils, rsockets, fio, libfabric, UCX and
+Open MPI (cases `check_clean_*` and `check_passes_*`). What it finds is left out of their checks; these are their defects:
+
+| program | finding | source | what it does |
+|---|---|---|---|
+| rc, uc, ud, srq_pingpong | RXE-MEM-002, 003 | rdma-core 44, libibverbs/examples/rc_pingpong.c:646, 679 | posts one buffer for all receives and sends |
+| ibv_srq_pingpong | RXE-LIFE-005 | rdma-core 44, libibverbs/examples/srq_pingpong.c:525 | destroys queue pairs before their last sends are complete |
+| rping -s | RXE-CM-008 (note) | rdma-core 44, librdmacm/examples/rping.c:911, 1028 | destroys the id before its queue pair (line 607) |
+| ucmatose | RXE-MEM-002, 003 | rdma-core 44, librdmacm/examples/cmatose.c:176, 206 | posts one buffer for all receives and sends |
+| udaddy, mckey | RXE-QUEUE-002, RXE-LIFE-005 | rdma-core 44, librdmacm/examples/udaddy.c:211, mckey.c:242 | fills the send queue with unsignalled requests |
+| cmtime | RXE-EVENT-003 | rdma-core 44, librdmacm/examples/cmtime.c:572 | creates all queue pairs by one ibv_qp_init_attr, into which the first call writes the CQs of its id |
+| fio | RXE-EVENT-002 | fio 3.33, engines/rdma.c, rdma_poll_wait() | acknowledges as many events as there were completions |
+| fio | RXE-EVENT-003 | fio 3.33, engines/rdma.c, fio_rdmaio_close_file() | destroys the CQ before its queue pair, which fails |
+| ib_send_bw and others | RXE-MEM-002, 003 | perftest 4.5, the rings of its buffers | posts the same bytes for many requests |
+| ib_send_bw | RXE-LIFE-001 | perftest 4.5, destroy_ctx() | leaves its receive CQ |
+| ib_* -R | RXE-MEM-001, 003, RXE-LIFE-002 | perftest 4.5, the exchange of parameters over rdma_cm | uses one buffer for its sends and receives, and leaves the device open |
+| UCX | RXE-LIFE-005 | UCX 1.13, uct_ud_iface_t's cleanup | destroys a queue pair before its last acknowledgements are sent |
+| UCX | RXE-MEM-004 | UCX 1.13, the same: ucs_mpool_cleanup() before uct_ib_destroy_qp() | frees the memory of posted receives before the queue pair |
+| UCX | RXE-MEM-001 | UCX 1.13, uct/ib/ud/base/ud_ep.c | changes a datagram that it sends again before the first send is complete |
+"""
+
 
 def program(name):
     """The source of a mistake without its includes."""
@@ -60,7 +84,7 @@ def page(rows):
         text += wrapped(f"Specification: {row['specification']}.") + "\n\n" + wrapped(f"Remedy: {row['remedy']}") + "\n"
         for name in by_id.get(row["id"], []):
             text += f"\n`tests/client/mistakes/{name}.c`:\n\n{program(name)}\n"
-    return text
+    return text + TAIL
 
 
 def main():
