@@ -12,6 +12,7 @@
  *   queue.c region.c      requests from post to completion; regions by key
  *   held.c                the memory that outstanding requests hold
  *   clock.c thread.c      the order of threads
+ *   remote.c race.c       requests and their peers, races of requests
  *   listener.c            what lib/watch reports of the program
  *   mem_*.c queue_*.c     the checks, a file for each or for a few that look at the same thing
  *   event.c life.c

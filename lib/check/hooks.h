@@ -18,6 +18,7 @@
 #include "lib/check/queue.h"
 #include "lib/check/queue_limit.h"
 #include "lib/check/queue_wait.h"
+#include "lib/check/race.h"
 #include "lib/check/remote.h"
 
 /* A verb of the data path was called, and its function has this frame. */
@@ -38,6 +39,7 @@ static inline void hook_posting(struct check_request *request)
 	mem_stack_posting(request);
 	mem_stale_posting(request);
 	mem_arrival_posting(request);
+	race_posting(request);
 }
 
 /* The device has taken a list of requests. */
@@ -53,6 +55,7 @@ static inline void hook_completed(struct check_request *request)
 	mem_overlap_ended(request);
 	mem_stack_ended(request);
 	mem_arrival_ended(request);
+	race_ended(request);
 	remote_ended(request);
 	held_remove(request);
 	listener_refresh();
@@ -64,6 +67,7 @@ static inline void hook_dropped(struct check_request *request)
 	mem_overlap_ended(request);
 	mem_stack_ended(request);
 	mem_arrival_ended(request);
+	race_ended(request);
 	remote_ended(request);
 	held_remove(request);
 	listener_refresh();

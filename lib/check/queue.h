@@ -44,6 +44,7 @@ struct check_request {
 	struct check_range remote; /* remote.c: at NULL: not in this process */
 	uint64_t message;	   /* remote.c: how many before it, and it, take a receive */
 	bool takes_receive, executed;
+	bool remote_writes, is_atomic, is_fenced;
 	uint32_t nodes; /* mem_overlap.c: its ranges that are in the tree, a bit each */
 	uint32_t num_ranges;
 	struct check_range range[];

@@ -82,6 +82,9 @@ void remote_posting(struct check_qp *qp, struct check_request *request,
 	if (is_rdma(wr->opcode) || is_atomic(wr->opcode))
 		find_memory(qp, request, wr);
 	request->takes_receive = takes_receive(wr->opcode);
+	request->remote_writes = wr->opcode != IBV_WR_RDMA_READ;
+	request->is_atomic = is_atomic(wr->opcode);
+	request->is_fenced = wr->send_flags & IBV_SEND_FENCE;
 	qp->sent += request->takes_receive;
 	request->message = qp->sent;
 }

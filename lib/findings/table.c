@@ -72,6 +72,31 @@ const struct check_row check_table[CHECK_END] = {
 		"Poll the queue in one thread, hold a lock around each use, or create it without the "
 		"flag; an order by atomics alone is not seen.",
 	},
+	[CHECK_RACE_REMOTE] = {
+		"RXE-RACE-001", "remote-requests-race",
+		"Requests of two queue pairs access the same bytes at the peer, at least one of them "
+		"writes, and nothing orders them.",
+		"IBTA 10.8.3.3: requests of different queue pairs have no order; only atomics are atomic "
+		"with each other",
+		"Poll the completion of the first request before you post the second, or use one queue "
+		"pair.",
+	},
+	[CHECK_RACE_FENCE] = {
+		"RXE-RACE-002", "write-passes-read",
+		"An RDMA WRITE follows an RDMA READ of the same bytes without the fence: the READ may "
+		"return what the WRITE writes.",
+		"IBTA 10.8.3.3, ibv_post_send(3): the order of a WRITE after a READ is guaranteed only "
+		"with IBV_SEND_FENCE",
+		"Set IBV_SEND_FENCE in the WRITE, or poll the completion of the READ first.",
+	},
+	[CHECK_RACE_LOCAL] = {
+		"RXE-RACE-003", "local-request-races-peer",
+		"A request of this side and a request of the peer access the same bytes, at least one of "
+		"them writes, and nothing orders them.",
+		"IBTA 9.7.6, 10.8.3.3: memory that a peer writes to or reads is in order only after a "
+		"completion, or after a message that the peer sends later",
+		"Let the peer send a message after its request, and poll its completion first.",
+	},
 	[CHECK_QUEUE_CQ_OVERFLOW] = {
 		"RXE-QUEUE-001", "cq-can-overflow",
 		"More requests are outstanding than their completion queue has entries.",

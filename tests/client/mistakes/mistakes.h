@@ -32,6 +32,9 @@
 	X(mem_deregistered_for_peer)                                                               \
 	X(thread_domain)                                                                           \
 	X(thread_cq)                                                                               \
+	X(race_remote)                                                                             \
+	X(race_fence)                                                                              \
+	X(race_local)                                                                              \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \
 	X(queue_ud_short)                                                                          \

@@ -99,7 +99,7 @@ void side_open(struct side *side, struct ibv_context *context, const struct side
 	side->cfg.wrs = side->cfg.wrs ? side->cfg.wrs : 16;
 	side->cfg.cqe = side->cfg.cqe ? side->cfg.cqe : 64;
 	side->context = context ? context : open_first();
-	side->pd = ibv_alloc_pd(side->context);
+	side->pd = side->cfg.pd ? side->cfg.pd : ibv_alloc_pd(side->context);
 	must(side->pd != NULL, "allocate a PD");
 	if (side->cfg.channel)
 		side->channel = ibv_create_comp_channel(side->context);
@@ -133,7 +133,7 @@ void side_close(struct side *side)
 		must(ibv_destroy_comp_channel(side->channel) == 0, "destroy a channel");
 	if (side->mr)
 		must(ibv_dereg_mr(side->mr) == 0, "deregister memory");
-	if (side->pd)
+	if (side->pd && !side->cfg.pd)
 		must(ibv_dealloc_pd(side->pd) == 0, "deallocate a PD");
 	free(side->memory);
 }

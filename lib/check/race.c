@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+/* The set of bytes that outstanding requests touch at their peers. */
+#include "lib/check/race.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <utlist.h>
+
+#include "emu/container_of.h"
+#include "lib/check/check.h"
+#include "lib/check/held.h"
+#include "lib/check/object.h"
+#include "lib/check/queue.h"
+#include "lib/check/report.h"
+#include "lib/check/span.h"
+
+static struct span_set remotes = SPAN_SET(12);
+
+static const struct check_range *range_of(const struct span *span)
+{
+	return container_of((struct span *)(uintptr_t)span, struct check_range, span);
+}
+
+static bool is_remote(const struct check_range *range)
+{
+	return range == &range->request->remote;
+}
+
+static bool writes(const struct check_range *range)
+{
+	return is_remote(range) ? range->request->remote_writes : range->request->writes;
+}
+
+static const char *verb_of(const struct check_range *range)
+{
+	if (is_remote(range))
+		return range->request->remote_writes ? "writes to" : "reads";
+	return range->request->writes ? "gets data in" : "sends from";
+}
+
+static void report(enum check check, const struct check_range *new, const struct check_range *old)
+{
+	const struct span *a = &new->span, *b = &old->span;
+	const uintptr_t start = a->start > b->start ? a->start : b->start;
+	const uintptr_t end = a->end < b->end ? a->end : b->end;
+	const struct check_object *region = new->region->object;
+	const struct check_where where[] = {
+		{ "posted here", &new->request->posted },
+		{ "outstanding, posted here", &old->request->posted },
+		{ "region registered here", region ? &region->made : NULL },
+	};
+
+	check_report(check, where, region ? 3 : 2,
+		     "%s, wr_id 0x%" PRIx64 " %s %" PRIuPTR " bytes at 0x%" PRIxPTR
+		     " that %s, wr_id 0x%" PRIx64 " %s, and nothing orders the two",
+		     new->request->queue->owner->label, new->request->wr_id, verb_of(new),
+		     end - start, start, old->request->queue->owner->label, old->request->wr_id,
+		     verb_of(old));
+}
+
+/* Two remote accesses; the order of one queue pair is kept but for one case. */
+static void compare_remote(const struct check_range *new, const struct check_range *old)
+{
+	const struct check_request *first = old->request, *second = new->request;
+
+	if (first->queue != second->queue) {
+		if (!first->is_atomic || !second->is_atomic)
+			report(CHECK_RACE_REMOTE, new, old);
+	} else if (!first->remote_writes && second->remote_writes && !second->is_atomic &&
+		   !second->is_fenced) {
+		report(CHECK_RACE_FENCE, new, old);
+	}
+}
+
+static bool conflicts(const struct check_range *new, const struct check_range *old)
+{
+	return old->request !=
+		       new->request &&span_has(&old->span, new->span.start, new->span.end) &&
+	       (writes(new) || writes(old)) && !old->request->executed &&held_is_live(old->request);
+}
+
+struct search {
+	const struct check_range *new;
+};
+
+/* A local access against the new remote one. */
+static void visit_local(struct check_range *old, void *arg)
+{
+	const struct search *search = arg;
+
+	if (!old->request->is_recv &&
+	    old->request->queue != search->new->request->queue &&conflicts(search->new, old))
+		report(CHECK_RACE_LOCAL, search->new, old);
+}
+
+static void look(const struct check_range *new)
+{
+	const struct span *span;
+
+	if (!span_overlaps(&remotes, new->span.start, new->span.end))
+		return;
+	DL_FOREACH (remotes.first, span) {
+		const struct check_range *old = range_of(span);
+
+		if (!conflicts(new, old))
+			continue;
+		if (is_remote(new))
+			compare_remote(new, old);
+		else if (old->request->queue != new->request->queue)
+			report(CHECK_RACE_LOCAL, new, old);
+	}
+}
+
+void race_posting(struct check_request *request)
+{
+	struct check_range *remote = &request->remote;
+	struct search search = { remote };
+
+	for (uint32_t i = 0; i < request->num_ranges && !request->is_recv; i++) {
+		if (request->range[i].request)
+			look(&request->range[i]);
+	}
+	if (!remote->at || !remote->len)
+		return;
+	remote->request = request;
+	remote->span.start = (uintptr_t)remote->at;
+	remote->span.end = (uintptr_t)remote->at + remote->len;
+	look(remote);
+	if (held_overlaps(remote->span.start, remote->span.end))
+		held_each(visit_local, &search);
+	span_add(&remotes, &remote->span);
+}
+
+void race_ended(struct check_request *request)
+{
+	if (request->remote.request)
+		span_remove(&remotes, &request->remote.span);
+	request->remote.request = NULL;
+}
+
+/* The child has none of the requests. */
+static void after_fork(void)
+{
+	struct span *span;
+
+	DL_FOREACH (remotes.first, span)
+		container_of(span, struct check_range, span)->request = NULL;
+	span_set_clear(&remotes);
+}
+
+__attribute__((constructor)) static void handle_fork(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
+}
