@@ -53,7 +53,7 @@ const struct refusal *rxe_dm_last_refusal(void);
 #define refuse(...)		 rxe_dm_refuse(__VA_ARGS__)
 #define refuse_aloud(level, ...) rxe_dm_refuse_aloud(rxe_dm_refuse(__VA_ARGS__), level)
 /* True if the condition holds, which is the reason. For conditions joined by ||. */
-#define refuse_if(condition, ...) ((condition) && rxe_dm_refuse(__VA_ARGS__))
+#define refuse_if(condition, ...) ((condition) && ((void)rxe_dm_refuse(__VA_ARGS__), true))
 #define refusal_noted()		  rxe_dm_noted_refusal()
 /* Writes "ibv_x: sentence (manual)", shortened to size bytes. */
 void refusal_line(const struct refusal *refusal, char *ret, size_t size);
