@@ -2,11 +2,12 @@
 """The small tools: what a person types first."""
 
 import re
+import signal
 import subprocess
 import time
 
-from instance import Instance, clean_environment, need_program
-from program import Failure
+from instance import Instance, clean_environment, free_port, need_program
+from program import Failure, Program, until
 
 
 def need(text, *patterns):
@@ -74,6 +75,50 @@ def start_times(build):
         print(f"ibv_devices, without our library: {(time.monotonic() - begun) * 1000:.1f} ms")
 
 
+CLEAR = "\033[H\033[2J"  # in front of each view of a terminal
+# A row of `show --watch`: QPS, SENT MB/s, RCVD MB/s, PACKETS/s, RETRY/s, RNR/s, DROP/s.
+RATES = r"^ *{} ibv_rc_pingpong +(\d+) +([\d.]+) +([\d.]+) +(\d+) +(\d+) +(\d+) +(\d+)$"
+
+
+def rates_of(watch, pid, since):
+    """The rows of a program in what was printed since."""
+    return [tuple(map(float, row)) for row in re.findall(RATES.format(pid), watch.text()[since:], re.MULTILINE)]
+
+
+def watched(watch, pid, condition, what):
+    """Waits for a row, printed from now on, of which the condition holds."""
+    since = len(watch.text())
+    watch.wait_until(lambda: any(condition(*row) for row in rates_of(watch, pid, since)), what)
+
+
+def show_watch(build):
+    """A program that sends has rates, one that is stopped has none, one that was killed has no row; Ctrl-C ends the command."""
+    with Instance(build, "show_watch") as instance:
+        port = free_port()
+        endless = ["ibv_rc_pingpong", "-g", "0", "-n", "100000000"]
+        server = instance.serve(endless, port)
+        client = instance.join(endless, port)
+        watch = Program("rxe_dm show --watch", [instance.command_path, "show", "--watch", "--every", "100"], instance.env)
+        instance.programs.append(watch)
+        for program in (server, client):
+            watched(watch, program.pid, lambda qps, sent, received, packets, *_: qps == 1 and sent > 0 and received > 0 and packets > 1,
+                    "rates of a program that sends")
+        for program in (server, client):
+            program.kill(signal.SIGSTOP)
+        watched(watch, client.pid, lambda qps, *rates: qps == 1 and not any(rates), "no rates of a stopped program")
+        for program in (server, client):
+            program.kill()
+        server.wait(30)
+        client.wait(30)
+        until(lambda: not instance.show()["devices"][0]["programs"], "end of both programs")
+        views = watch.text().count(CLEAR)
+        watch.wait_until(lambda: watch.text().count(CLEAR) > views + 2, "more views")
+        if any(re.search(RATES.format(program.pid), watch.text().split(CLEAR)[-2], re.MULTILINE) for program in (server, client)):
+            raise Failure("a program that was killed has a row")
+        watch.kill(signal.SIGINT)
+        watch.wait(30)
+
+
 CASES = {
     "devices": devices,
     "two_devices": two_devices,
@@ -81,5 +126,6 @@ CASES = {
     "devinfo_list": devinfo_list,
     "asyncwatch": asyncwatch,
     "no_hang_in_substitution": no_hang_in_substitution,
+    "show_watch": show_watch,
     "start_times": start_times,
 }
