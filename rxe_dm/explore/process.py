@@ -3,6 +3,7 @@
 
 import ctypes
 import fcntl
+import glob
 import os
 import signal
 import socket
@@ -31,6 +32,22 @@ def end_group(pid, sig=signal.SIGKILL):
         os.killpg(pid, sig)
     except (ProcessLookupError, PermissionError):
         pass
+
+
+def starved_s(group):
+    """Seconds for which the processes of a group were ready and had no processor: the longest of any thread."""
+    most = 0
+    for stat in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(stat, encoding="ascii", errors="replace") as file:
+                if int(file.read().rpartition(")")[2].split()[2]) != group:
+                    continue
+            for path in glob.glob(stat[:-len("stat")] + "task/*/schedstat"):
+                with open(path, encoding="ascii") as file:
+                    most = max(most, int(file.read().split()[1]))
+        except (OSError, IndexError, ValueError):
+            continue
+    return most / 1e9
 
 
 def network_of_its_own():

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
@@ -184,6 +185,29 @@ def refused(build):
                 raise Failure(f"--world '{line}': exit {done.returncode}: {done.stderr}")
 
 
+class Late:
+    """A child that ends after some seconds, by a clock that the waits turn."""
+
+    def __init__(self, ends_s):
+        self.pid, self.now, self.ends = 1, 0.0, ends_s
+
+    def wait(self, timeout_s):
+        self.now += timeout_s
+        if self.now < self.ends:
+            raise subprocess.TimeoutExpired("late", timeout_s)
+        return 0
+
+
+def starved(_build):
+    """Without a device: a run is late by the time in which it had a processor, and not forever."""
+    trial, = modules("trial")
+    for ends, share, code in ((15, 0, None), (15, 0.5, 0), (30, 0.5, None), (99, 0.99, 0), (200, 0.99, None)):
+        child = Late(ends)
+        trial.process.starved_s = lambda _group, child=child, share=share: share * child.now
+        if trial.in_time(child, 10) != code:
+            raise Failure(f"a run of {ends} s that has no processor for {share} of them, of 10 s: not {code}")
+
+
 def group_of(trial, *findings):
     """The group of a run with these findings: pairs of id and text."""
     plan, result = trial.Plan("rxe_dm", ["program"]), trial.Result()
@@ -338,6 +362,7 @@ CASES = {
     "explore_corrected": corrected,
     "explore_checked": checked,
     "explore_reduced": reduced,
+    "explore_starved": starved,
     "explore_rules": rules,
     "explore_refused": refused,
     "record_calls": calls,
