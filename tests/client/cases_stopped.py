@@ -157,7 +157,9 @@ def stop_in_wait(instance, target, waiting):
         until(lambda end=end: time.monotonic() > end or waits(instance, target.pid, [waiting.pid]), "end of a timeout")
         if waits(instance, target.pid, [waiting.pid]):
             return
+        before = sent(instance)
         target.kill(signal.SIGCONT)
+        until(lambda before=before: sent(instance) > before + 20, "traffic after a stop")
     raise Failure(f"{TRIES} stops, and {waiting.title} has not waited once")
 
 
