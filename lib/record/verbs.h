@@ -43,14 +43,14 @@
 	X(MODIFY_SRQ, "ibv_modify_srq srq mask max_wr limit")                                      \
 	X(DESTROY_SRQ, "ibv_destroy_srq srq")                                                      \
 	X(CREATE_QP, "ibv_create_qp pd type send_cq recv_cq srq max_send_wr max_recv_wr qp")       \
-	X(MODIFY_QP, "ibv_modify_qp qp mask state path_mtu dest_qp sq_psn rq_psn timeout "         \
-		     "retry_cnt rnr_retry max_rd_atomic max_dest_rd_atomic")                       \
+	X(MODIFY_QP, ("ibv_modify_qp qp mask state path_mtu dest_qp sq_psn rq_psn timeout "        \
+		      "retry_cnt rnr_retry max_rd_atomic max_dest_rd_atomic"))                     \
 	X(QUERY_QP, "ibv_query_qp qp mask state")                                                  \
 	X(DESTROY_QP, "ibv_destroy_qp qp")                                                         \
 	X(ATTACH_MCAST, "ibv_attach_mcast qp")                                                     \
 	X(DETACH_MCAST, "ibv_detach_mcast qp")                                                     \
-	X(POST_SEND, "ibv_post_send qp wr_id opcode flags sges bytes remote_addr rkey imm "        \
-		     "compare swap remote_qp")                                                     \
+	X(POST_SEND, ("ibv_post_send qp wr_id opcode flags sges bytes remote_addr rkey imm "       \
+		      "compare swap remote_qp"))                                                   \
 	X(POST_RECV, "ibv_post_recv qp wr_id sges bytes")                                          \
 	X(POST_SRQ_RECV, "ibv_post_srq_recv srq wr_id sges bytes")                                 \
 	X(WR_COMPLETE, "ibv_wr_complete qp requests")                                              \
