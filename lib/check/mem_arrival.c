@@ -3,22 +3,31 @@
 #include "lib/check/mem_arrival.h"
 
 #include <inttypes.h>
-#include <stdatomic.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
+#include "emu/container_of.h"
 #include "lib/check/check.h"
-#include "lib/check/held.h"
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/region.h"
 #include "lib/check/report.h"
+#include "lib/check/span.h"
 #include "lib/progress/memory.h"
 
 #define REMOTE_WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
-static _Atomic uint32_t num_fills;
+/* The first bytes of a range as the program left them. */
+struct arrival_fill {
+	struct span span;
+	struct check_range *range;
+	uint8_t bytes[];
+};
+
+static struct span_set fills = SPAN_SET(12);
 
 struct search {
 	uintptr_t start, end;
@@ -33,51 +42,50 @@ static void visit_region(struct check_region *region, void *arg)
 		search->found = true;
 }
 
-static uint64_t compared(const struct check_range *range)
+static void add(struct check_range *range)
 {
-	return range->len < ARRIVAL_BYTES ? range->len : ARRIVAL_BYTES;
-}
-
-static void fill(struct check_range *range)
-{
+	const uint64_t len = range->len < ARRIVAL_BYTES ? range->len : ARRIVAL_BYTES;
 	struct search search = { range->span.start, range->span.end, false };
+	struct arrival_fill *fill;
 
 	region_each(visit_region, &search);
-	range->fill = search.found ? NULL : malloc(compared(range));
-	if (!range->fill)
+	fill = search.found ? NULL : malloc(sizeof(*fill) + len);
+	if (!fill)
 		return;
-	if (memory_copy(range->fill, range->at, compared(range))) {
-		atomic_fetch_add(&num_fills, 1);
+	if (!memory_copy(fill->bytes, range->at, len)) {
+		free(fill);
 		return;
 	}
-	free(range->fill);
-	range->fill = NULL;
+	fill->range = range;
+	fill->span.start = range->span.start;
+	fill->span.end = range->span.start + len;
+	range->fill = fill;
+	span_add(&fills, &fill->span);
 }
 
+/* A range that shares bytes with another one is left out (RXE-MEM-002). */
 void mem_arrival_posting(struct check_request *request)
 {
 	if (!request->writes || !check_is_on(CHECK_MEM_ARRIVAL))
 		return;
-	for (uint32_t i = 0; i < request->num_ranges; i++) {
-		if (request->range[i].request)
-			fill(&request->range[i]);
+	for (uint32_t i = 0; i < request->num_ranges && i < 32; i++) {
+		if (request->range[i].request && (request->nodes >> i & 1))
+			add(&request->range[i]);
 	}
 	memory_turn_ends();
 }
 
-static void drop(struct check_range *range)
-{
-	if (!range->fill)
-		return;
-	free(range->fill);
-	range->fill = NULL;
-	atomic_fetch_sub(&num_fills, 1);
-}
-
 void mem_arrival_ended(struct check_request *request)
 {
-	for (uint32_t i = 0; i < request->num_ranges; i++)
-		drop(&request->range[i]);
+	for (uint32_t i = 0; i < request->num_ranges; i++) {
+		struct check_range *range = &request->range[i];
+
+		if (!range->fill)
+			continue;
+		span_remove(&fills, &range->fill->span);
+		free(range->fill);
+		range->fill = NULL;
+	}
 }
 
 static void report(const struct check_range *range, uint64_t at)
@@ -98,47 +106,53 @@ static void report(const struct check_range *range, uint64_t at)
 		     range->len, (void *)(range->at + at), at);
 }
 
-struct arrival {
-	uintptr_t start, end;
-	const uint8_t *bytes;
-};
-
-/* In a turn of the engine, which ends it. */
-static void visit(struct check_range *range, void *arg)
+/* The device writes bytes to [start, end). In a turn of the engine, which ends it. */
+static void compare(struct arrival_fill *fill, uintptr_t start, uintptr_t end, const uint8_t *bytes)
 {
 	static uint8_t now[ARRIVAL_BYTES]; /* under the layer's lock */
-	const struct arrival *arrival = arg;
-	const uintptr_t start =
-		range->span.start > arrival->start ? range->span.start : arrival->start;
-	uintptr_t end = range->span.start + compared(range);
-	uint8_t *before;
+	const uintptr_t from = fill->span.start > start ? fill->span.start : start;
+	const uintptr_t to = fill->span.end < end ? fill->span.end : end;
+	uint8_t *before = fill->bytes + (from - fill->span.start);
+	uint64_t i = 0;
 
-	end = end < arrival->end ? end : arrival->end;
-	if (!range->fill || start >= end)
-		return;
-	before = range->fill + (start - range->span.start);
-	if (!range->ended && memory_copy(now, (const void *)start, end - start)) {
-		uint64_t i = 0;
-
-		while (i < end - start && now[i] == before[i])
+	if (!fill->range->ended && memory_copy(now, (const void *)from, to - from) &&
+	    memcmp(now, before, to - from) != 0) {
+		while (now[i] == before[i])
 			i++;
-		if (i < end - start) {
-			report(range, start - range->span.start + i);
-			range->ended = true;
-		}
+		report(fill->range, from - fill->span.start + i);
+		fill->range->ended = true;
 	}
-	memcpy(before, arrival->bytes + (start - arrival->start), end - start);
+	memcpy(before, bytes + (from - start), to - from);
 }
 
 bool check_copy_in_order(void *dst, const void *src, size_t len)
 {
-	struct arrival arrival = { (uintptr_t)dst, (uintptr_t)dst + len, src };
+	const uintptr_t start = (uintptr_t)dst, end = start + len;
+	struct span *span;
 
-	if (len > 0 && atomic_load_explicit(&num_fills, memory_order_relaxed) > 0 &&
-	    !check_is_inside() && held_overlaps(arrival.start, arrival.end)) {
+	if (len > 0 && !check_is_inside() && span_overlaps(&fills, start, end)) {
 		check_lock();
-		held_each(visit, &arrival);
+		DL_FOREACH (fills.first, span) {
+			if (span_has(span, start, end))
+				compare(container_of(span, struct arrival_fill, span), start, end,
+					src);
+		}
 		check_unlock();
 	}
 	return memory_copy_in_order(dst, src, len);
+}
+
+/* The child has none of the requests. */
+static void after_fork(void)
+{
+	struct span *span;
+
+	DL_FOREACH (fills.first, span)
+		container_of(span, struct arrival_fill, span)->range->fill = NULL;
+	span_set_clear(&fills);
+}
+
+__attribute__((constructor)) static void handle_fork(void)
+{
+	pthread_atfork(NULL, NULL, after_fork);
 }

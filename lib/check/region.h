@@ -12,6 +12,7 @@
 
 #include "lib/check/span.h"
 
+struct arrival_fill;
 struct check_object;
 struct check_request;
 struct ibv_context;
@@ -41,9 +42,9 @@ struct check_range {
 	/* held.c, while the request is outstanding. */
 	struct check_request *request; /* NULL: not in the list */
 	struct span span;
-	uint8_t *fill; /* mem_arrival.c: the first bytes as the program left them; or NULL */
-	bool on_stack; /* of the thread that posted it */
-	bool ended;    /* the program no longer has the memory (reported) */
+	struct arrival_fill *fill; /* mem_arrival.c; or NULL */
+	bool on_stack;		   /* of the thread that posted it */
+	bool ended;		   /* the program no longer has the memory (reported) */
 };
 
 /* The object's part becomes a region of this key. addr NULL: its bytes are not known. */
