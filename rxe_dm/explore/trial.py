@@ -60,10 +60,11 @@ def last_line(output):
 
 
 def found(result):
-    """A run with findings. The ids make the group; the last line of the output is of the report."""
-    ids = sorted({f"{one['id']} {one['name']}" for one in result.findings})
+    """A run with findings. The ids make the group; the last line of the output is of the report. Notes fail no run."""
+    wrong = [one for one in result.findings if one.get("level") != "note"]
+    ids = sorted({f"{one['id']} {one['name']}" for one in wrong})
     result.failed = "finding " + ", ".join(ids) if ids else "a finding of --check"
-    result.last = result.findings[0]["text"][:200] if result.findings else ""
+    result.last = wrong[0]["text"][:200] if wrong else ""
 
 
 def judge(result, code, plan):

@@ -225,6 +225,13 @@ def checked(build):
                         (("RXE-LIFE-004", "000017"), ("RXE-LIFE-004", "02a6af"), ("RXE-LIFE-003", "000017")))
     if one != same or one == other or "RXE-LIFE-004 a-check" not in one[0]:
         raise Failure(f"groups: {one}, {same}, {other}")
+    plan, noted = trial.Plan("rxe_dm", ["program"]), trial.Result()
+    plan.check = ["--check=all"]
+    noted.findings = [{"id": "RXE-A-1", "name": "a", "text": "a note", "level": "note"},
+                      {"id": "RXE-B-1", "name": "b", "text": "b is wrong", "level": "error"}]
+    trial.judge(noted, trial.CHECK_STATUS, plan)
+    if (noted.failed, noted.last) != ("finding RXE-B-1 b", "b is wrong"):
+        raise Failure(f"a note beside a finding: {noted.failed}: {noted.last}")
     program = [os.path.join(build, "tests", "client", "mistakes", "mistakes"), "life_twice"]
     need_program(program[0])
     with tempfile.TemporaryDirectory() as folder, Instance(build, "explore_checked") as instance:
