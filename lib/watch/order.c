@@ -11,9 +11,6 @@
 
 #include "lib/watch/next.h"
 
-/* Condition variables of the first C libraries have another layout under the same name. */
-#define CONDITION_VERSION "GLIBC_2.3.2"
-
 #define NEXT(name)                                                                                 \
 	(__extension__({                                                                           \
 		static __typeof__(&name) next_##name;                                              \
@@ -26,12 +23,21 @@
 	(__extension__({                                                                           \
 		static __typeof__(&name) next_##name;                                              \
 		if (!next_##name)                                                                  \
-			next_##name = (__typeof__(next_##name))dlvsym(RTLD_NEXT, #name,            \
-								      CONDITION_VERSION);          \
-		if (!next_##name)                                                                  \
-			next_##name = (__typeof__(next_##name))watch_next(#name);                  \
+			next_##name = (__typeof__(next_##name))next_condition(#name);              \
 		next_##name;                                                                       \
 	}))
+
+/* Condition variables of glibc before 2.3.2 have another layout under the same name. */
+static void *next_condition(const char *name)
+{
+#ifdef __GLIBC__
+	void *const next = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+
+	if (next)
+		return next;
+#endif
+	return watch_next(name);
+}
 
 /* The listener's own library locks as well, which orders nothing of the program. */
 static bool wants(const void *caller)
