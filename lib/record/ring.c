@@ -193,7 +193,8 @@ void record_add(enum record_verb verb, uint64_t began_ns, int error, const uint6
 		if (!thread)
 			thread = (uint32_t)gettid();
 		call.thread = thread;
-		memcpy(call.arg, arg, num_args * sizeof(*arg));
+		if (num_args > 0)
+			memcpy(call.arg, arg, num_args * sizeof(*arg));
 		write_call(head, &call);
 	}
 	errno = saved;
