@@ -55,11 +55,9 @@ static bool is_starved(const struct progress *progress, uint32_t slot, uint64_t 
 {
 	const struct ctl_slot *peer = slot_at(progress, slot);
 	const uint64_t ran_ns = atomic_load(&peer->presence.at_ns);
-	const pid_t pid = atomic_load(&peer->pid);
 
-	return ran_ns != 0 && ran_ns < since_ns &&
-	       progress->engine->now_ns - ran_ns < STARVED_MAX_NS && pid != 0 &&
-	       ctl_process_is_runnable(pid);
+	return ran_ns < since_ns && progress->engine->now_ns - ran_ns < STARVED_MAX_NS &&
+	       ctl_process_is_runnable(atomic_load(&peer->pid));
 }
 
 enum rxe_peer_life stopped_peer_life(void *host, const struct gid *dst, uint32_t slot,
