@@ -41,83 +41,80 @@ static const char *verb_of(const struct check_range *range)
 	return range->request->writes ? "gets data in" : "sends from";
 }
 
-static void report(enum check check, const struct check_range *new, const struct check_range *old)
+static void report(enum check check, const struct check_range *later,
+		   const struct check_range *earlier)
 {
-	const struct span *a = &new->span, *b = &old->span;
+	const struct span *a = &later->span, *b = &earlier->span;
 	const uintptr_t start = a->start > b->start ? a->start : b->start;
 	const uintptr_t end = a->end < b->end ? a->end : b->end;
-	const struct check_object *region = new->region->object;
+	const struct check_object *region = later->region->object;
 	const struct check_where where[] = {
-		{ "posted here", &new->request->posted },
-		{ "outstanding, posted here", &old->request->posted },
+		{ "posted here", &later->request->posted },
+		{ "outstanding, posted here", &earlier->request->posted },
 		{ "region registered here", region ? &region->made : NULL },
 	};
 
 	check_report(check, where, region ? 3 : 2,
 		     "%s, wr_id 0x%" PRIx64 " %s %" PRIuPTR " bytes at 0x%" PRIxPTR
 		     " that %s, wr_id 0x%" PRIx64 " %s, and nothing orders the two",
-		     new->request->queue->owner->label, new->request->wr_id, verb_of(new),
-		     end - start, start, old->request->queue->owner->label, old->request->wr_id,
-		     verb_of(old));
+		     later->request->queue->owner->label, later->request->wr_id, verb_of(later),
+		     end - start, start, earlier->request->queue->owner->label,
+		     earlier->request->wr_id, verb_of(earlier));
 }
 
 /* Two remote accesses; the order of one queue pair is kept but for one case. */
-static void compare_remote(const struct check_range *new, const struct check_range *old)
+static void compare_remote(const struct check_range *later, const struct check_range *earlier)
 {
-	const struct check_request *first = old->request, *second = new->request;
+	const struct check_request *first = earlier->request, *second = later->request;
 
 	if (first->queue != second->queue) {
 		if (!first->is_atomic || !second->is_atomic)
-			report(CHECK_RACE_REMOTE, new, old);
+			report(CHECK_RACE_REMOTE, later, earlier);
 	} else if (!first->remote_writes && second->remote_writes && !second->is_atomic &&
 		   !second->is_fenced) {
-		report(CHECK_RACE_FENCE, new, old);
+		report(CHECK_RACE_FENCE, later, earlier);
 	}
 }
 
-static bool conflicts(const struct check_range *new, const struct check_range *old)
+static bool conflicts(const struct check_range *later, const struct check_range *earlier)
 {
-	return old->request !=
-		       new->request &&span_has(&old->span, new->span.start, new->span.end) &&
-	       (writes(new) || writes(old)) && !old->request->executed &&held_is_live(old->request);
+	return earlier->request != later->request &&
+	       span_has(&earlier->span, later->span.start, later->span.end) &&
+	       (writes(later) || writes(earlier)) && !earlier->request->executed &&
+	       held_is_live(earlier->request);
 }
 
-struct search {
-	const struct check_range *new;
-};
-
-/* A local access against the new remote one. */
-static void visit_local(struct check_range *old, void *arg)
+/* A local access against a remote one that is posted after it. */
+static void visit_local(struct check_range *earlier, void *arg)
 {
-	const struct search *search = arg;
+	const struct check_range *later = arg;
 
-	if (!old->request->is_recv &&
-	    old->request->queue != search->new->request->queue &&conflicts(search->new, old))
-		report(CHECK_RACE_LOCAL, search->new, old);
+	if (!earlier->request->is_recv && earlier->request->queue != later->request->queue &&
+	    conflicts(later, earlier))
+		report(CHECK_RACE_LOCAL, later, earlier);
 }
 
-static void look(const struct check_range *new)
+static void look(const struct check_range *later)
 {
 	const struct span *span;
 
-	if (!span_overlaps(&remotes, new->span.start, new->span.end))
+	if (!span_overlaps(&remotes, later->span.start, later->span.end))
 		return;
 	DL_FOREACH (remotes.first, span) {
-		const struct check_range *old = range_of(span);
+		const struct check_range *earlier = range_of(span);
 
-		if (!conflicts(new, old))
+		if (!conflicts(later, earlier))
 			continue;
-		if (is_remote(new))
-			compare_remote(new, old);
-		else if (old->request->queue != new->request->queue)
-			report(CHECK_RACE_LOCAL, new, old);
+		if (is_remote(later))
+			compare_remote(later, earlier);
+		else if (earlier->request->queue != later->request->queue)
+			report(CHECK_RACE_LOCAL, later, earlier);
 	}
 }
 
 void race_posting(struct check_request *request)
 {
 	struct check_range *remote = &request->remote;
-	struct search search = { remote };
 
 	for (uint32_t i = 0; i < request->num_ranges && !request->is_recv; i++) {
 		if (request->range[i].request)
@@ -130,7 +127,7 @@ void race_posting(struct check_request *request)
 	remote->span.end = (uintptr_t)remote->at + remote->len;
 	look(remote);
 	if (held_overlaps(remote->span.start, remote->span.end))
-		held_each(visit_local, &search);
+		held_each(visit_local, remote);
 	span_add(&remotes, &remote->span);
 }
 
