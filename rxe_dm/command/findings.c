@@ -127,14 +127,16 @@ struct counts {
 
 static void count_one(struct findings_area *area, const struct finding *finding, void *arg)
 {
+	const struct check_row *row;
 	struct counts *counts = arg;
 	char id[FINDING_ID_MAX + 1];
 
 	(void)area;
 	view_plain(id, sizeof(id), finding->id, sizeof(finding->id));
-	if (check_find(id)->is_note)
+	row = check_find(id); /* NULL: the program has written to its area meanwhile */
+	if (row && row->is_note)
 		counts->notes++;
-	else
+	else if (row)
 		counts->errors++;
 }
 
