@@ -21,6 +21,7 @@
 #include "lib/check/stack.h"
 #include "lib/control/cancel.h"
 #include "lib/control/client.h"
+#include "lib/control/process.h"
 #include "lib/findings/record.h"
 #include "lib/verbs/device_list.h"
 
@@ -33,17 +34,6 @@ static uint64_t run_number(void)
 	const char *run = secure_getenv("RXE_DM_CHECK_RUN");
 
 	return run ? strtoull(run, NULL, 16) : 0;
-}
-
-static void read_comm(char ret[static 16])
-{
-	const int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd >= 0 ? read(fd, ret, 15) : 0;
-
-	if (fd >= 0)
-		close(fd);
-	len -= len > 0 && ret[len - 1] == '\n';
-	ret[len > 0 ? len : 0] = '\0';
 }
 
 static struct findings *map_area(int fd)
@@ -78,7 +68,7 @@ void check_report_begin(void)
 			made->magic = FINDINGS_MAGIC;
 			made->run = run_number();
 			made->pid = getpid();
-			read_comm(made->comm);
+			ctl_process_comm(made->comm);
 			/* A failure has been explained; the findings are then printed only. */
 			if (vb_device_connect(&client) == 0)
 				ctl_keep_findings(client, fd);

@@ -134,6 +134,17 @@ bool ctl_process_is_runnable(pid_t pid)
 	return process_is(pid, "R");
 }
 
+void ctl_process_comm(char ret[static 16])
+{
+	const int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd >= 0 ? read(fd, ret, 15) : 0;
+
+	if (fd >= 0)
+		close(fd);
+	len -= len > 0 && ret[len - 1] == '\n';
+	ret[len > 0 ? len : 0] = '\0';
+}
+
 void ctl_short_slice(void)
 {
 	struct {

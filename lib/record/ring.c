@@ -15,10 +15,12 @@
 
 #include "lib/control/cancel.h"
 #include "lib/control/log.h"
+#include "lib/control/process.h"
 
 #define FILE_BYTES (RECORD_HEAD_BYTES + RECORD_SLOTS * sizeof(struct record_call))
-#define FILES_MAX  1000 /* of one process id, which execve(2) keeps */
 #define PAIRS	   16
+/* The most files that processes with one number leave: execve(2) keeps the number. */
+#define FILES_MAX 1000
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool opened;
@@ -97,17 +99,6 @@ static struct record_head *map_file(int fd)
 	return ret == MAP_FAILED ? NULL : ret;
 }
 
-static void read_comm(char ret[static 16])
-{
-	const int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd >= 0 ? read(fd, ret, 15) : 0;
-
-	if (fd >= 0)
-		close(fd);
-	len -= len > 0 && ret[len - 1] == '\n';
-	ret[len > 0 ? len : 0] = '\0';
-}
-
 static struct record_head *open_ring(void)
 {
 	const char *folder = secure_getenv("RXE_DM_RECORD");
@@ -128,7 +119,7 @@ static struct record_head *open_ring(void)
 	ret->slots = RECORD_SLOTS;
 	ret->pid = getpid();
 	ret->epoch_ns = epoch_ns();
-	read_comm(ret->comm);
+	ctl_process_comm(ret->comm);
 	write_table(ret->table);
 	ret->magic = RECORD_MAGIC;
 	return ret;

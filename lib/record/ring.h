@@ -36,11 +36,12 @@
 #define RECORD_TABLE	  (RECORD_HEAD_BYTES - 64u)
 
 struct record_call {
-	_Atomic uint64_t number; /* of the call, from 1; another: the entry is not complete */
-	uint64_t time_ns;	 /* CLOCK_MONOTONIC, when the call began */
-	uint32_t took_ns;	 /* UINT32_MAX: that or longer */
-	uint32_t thread;	 /* gettid(2) */
-	uint16_t verb;		 /* enum record_verb: the line of the table */
+	/* Counts calls from 1. An entry with another number is not complete. */
+	_Atomic uint64_t number;
+	uint64_t time_ns; /* CLOCK_MONOTONIC, when the call began */
+	uint32_t took_ns; /* UINT32_MAX: that or longer */
+	uint32_t thread;  /* gettid(2) */
+	uint16_t verb;	  /* enum record_verb: the line of the table */
 	uint16_t num_args;
 	int32_t error; /* errno; 0: the call succeeded */
 	uint64_t arg[RECORD_ARGS];
