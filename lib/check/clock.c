@@ -21,7 +21,8 @@ static struct {
 } places[SYNCS];
 static struct clock others;
 static uint32_t num_places;
-static uint32_t (*number)(void); /* of the calling thread */
+/* Returns the calling thread's number; NULL: all threads are one. */
+static uint32_t (*number)(void);
 
 static struct clock *place_of(const void *sync)
 {

@@ -21,7 +21,7 @@ struct check_id {
 	struct rdma_cm_id *id;
 	/* Events that were read, and acknowledged; under ack_lock. */
 	uint32_t read, acked;
-	struct check_stack read_at; /* of the last event */
+	struct check_stack read_at; /* where the last event was read */
 	bool is_connected;
 	bool has_request; /* made by an event CONNECT_REQUEST, which offers this depth */
 	uint8_t initiator_depth;

@@ -43,7 +43,7 @@ struct check_range {
 	struct check_request *request; /* NULL: not in the list */
 	struct span span;
 	struct arrival_fill *fill; /* mem_arrival.c; or NULL */
-	bool on_stack;		   /* of the thread that posted it */
+	bool on_stack;		   /* the posting thread's stack holds it */
 	bool ended;		   /* the program no longer has the memory (reported) */
 };
 

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SPAN_PAGES 65536u /* that are told apart */
+/* Pages whose numbers are equal modulo this share a count. */
+#define SPAN_PAGES 65536u
 
 struct span {
 	uintptr_t start, end; /* not empty while in a set */

@@ -30,8 +30,8 @@ enum watch_end {
 	WATCH_GIVEN_BACK, /* the pages, by madvise(2) */
 };
 
-#define WATCH_THREADS                                                                              \
-	64u /* numbers from 0, which are all the threads that have none of their own */
+/* Threads with a number of their own have 1 and up; all others share number 0. */
+#define WATCH_THREADS 64u
 
 /* Set by the listener once, before it listens. Called in the thread of the call, and never inside
  * another call of a listener's function in that thread. */
@@ -45,7 +45,8 @@ struct watch_listener {
 	 * no memory. */
 	void (*acquired)(uint32_t thread, const void *sync);
 	void (*released)(uint32_t thread, const void *sync);
-	const char *start, *end; /* of the listener's library, which is not watched */
+	/* Where the listener's library is loaded: its own calls are not reported. */
+	const char *start, *end;
 };
 
 struct watch {

@@ -23,7 +23,7 @@ struct cm_end {
 	enum cm_state seen; /* when last looked at */
 	uint64_t since_ns;  /* of the TIME_WAIT seen */
 	uint32_t qpn, remote_qpn;
-	uint32_t comm_id; /* of its last exchange; 0: none yet */
+	uint32_t comm_id; /* names its last exchange; 0: none yet */
 	uint64_t remote_guid;
 	uint8_t ack_timeout; /* the least that TIME_WAIT covers */
 	bool must_end;	     /* a DREQ or REJ has reached it */

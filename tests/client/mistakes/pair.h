@@ -23,7 +23,7 @@ struct side_cfg {
 	uint32_t wrs;	       /* of each queue; 0: 16 */
 	int cqe;	       /* 0: 64 */
 	bool channel, srq;
-	struct ibv_pd *pd; /* of another side; NULL: its own */
+	struct ibv_pd *pd; /* the other side owns it; NULL: the side makes one */
 	uint64_t send_ops;
 	uint64_t wc_flags; /* not 0: the CQ is made by ibv_create_cq_ex() */
 	uint32_t inline_data;
