@@ -17,11 +17,11 @@
 #include "net/link/capture/pcapng.h"
 #include "net/link/clock.h"
 #include "net/wire/icrc.h"
+#include "rxe_dm/command/capture_file.h"
 #include "rxe_dm/command/capture_merge.h"
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/view.h"
 
-#define FILE_BUFFER  (1u << 20)
 #define REST_NS	     5000000 /* when nothing comes */
 #define REST_BUSY_NS 500000
 #define JOIN_MS	     1000
@@ -32,9 +32,7 @@ struct capturing {
 	struct ctl_client *client;
 	const struct ctl_shared *shared;
 	struct merge merge;
-	FILE *file;
-	const char *name;
-	bool is_new;						  /* the file was made by us */
+	struct capture_file file;
 	uint64_t device, max_packets, length_s, keep, buffer_mib; /* options; 0: no limit */
 	uint64_t last_mib;
 	bool both;
@@ -122,7 +120,7 @@ static int write_packet(struct capturing *c, const struct capture_record *record
 	};
 
 	capture_comment(comment, record, missing);
-	return capture_write_packet(c->file, &packet);
+	return capture_file_put(&c->file, &packet);
 }
 
 static bool take(void *arg, const struct capture_record *record, uint64_t missing)
@@ -140,46 +138,6 @@ static bool take(void *arg, const struct capture_record *record, uint64_t missin
 	return c->max_packets == 0 || c->packets < c->max_packets;
 }
 
-static int flush(const struct capturing *c)
-{
-	if (fflush(c->file) == 0)
-		return 0;
-	return errno ? -errno : -EIO;
-}
-
-static int write_start(struct capturing *c);
-
-/* Sets "packets.old.pcapng" for packets.pcapng. */
-static void older_name(char ret[static PATH_MAX], const char *name)
-{
-	const char *slash = strrchr(name, '/'), *dot = strrchr(name, '.');
-	const size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - name) : strlen(name);
-
-	snprintf(ret, PATH_MAX, "%.*s.old%s", (int)stem, name, name + stem);
-}
-
-/* Two files hold the last packets: once the newer one has half of the bytes that --last allows, it
- * replaces the older one. 0 or a negative errno. */
-static int turn_over(struct capturing *c)
-{
-	char older[PATH_MAX];
-	int rc;
-
-	if (c->last_mib == 0 || c->file == stdout || ftello(c->file) < (off_t)(c->last_mib << 19))
-		return 0;
-	rc = flush(c);
-	older_name(older, c->name);
-	if (!rc && rename(c->name, older))
-		rc = -errno;
-	if (rc)
-		return rc;
-	c->file = freopen(c->name, "we", c->file);
-	if (!c->file)
-		return -errno;
-	setvbuf(c->file, NULL, _IOFBF, FILE_BUFFER);
-	return write_start(c);
-}
-
 /* True: go on. */
 static bool pass(struct capturing *c)
 {
@@ -188,9 +146,7 @@ static bool pass(struct capturing *c)
 	if (n < 0)
 		return false;
 	if (n > 0)
-		c->error = flush(c);
-	if (!c->error)
-		c->error = turn_over(c);
+		c->error = capture_file_flush(&c->file);
 	if (c->error)
 		return false;
 	rest(n > 0 ? REST_BUSY_NS : REST_NS);
@@ -216,10 +172,9 @@ static int write_end(struct capturing *c)
 		.packets = c->packets + missing,
 		.missing = missing,
 	};
-	int rc = capture_write_end(c->file, &totals), flushed = flush(c);
 
 	c->missing = missing;
-	return rc ? rc : flushed;
+	return capture_file_end(&c->file, &totals);
 }
 
 /* Waits until every program has joined the capture, and names those that have not. Returns the
@@ -284,25 +239,17 @@ static int begin(struct capturing *c)
 
 static int open_file(struct capturing *c, const char *path)
 {
-	const bool to_stdout = strcmp(path, "-") == 0;
+	int rc;
 
-	if (to_stdout && isatty(STDOUT_FILENO)) {
+	if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO)) {
 		fprintf(stderr, "rxe_dm: a capture is no text: pipe it into a program, such as "
 				"'tshark -r -', or name a file\n");
 		return -EINVAL;
 	}
-	c->name = to_stdout ? "standard output" : path;
-	c->is_new = !to_stdout && access(path, F_OK) != 0;
-	/* Append: the old contents stay until there is a device to capture. */
-	c->file = to_stdout ? stdout : fopen(path, "abe");
-	if (!c->file) {
-		const int rc = -errno;
-
-		fprintf(stderr, "rxe_dm: cannot write to '%s': %s\n", path, strerror(errno));
-		return rc;
-	}
-	setvbuf(c->file, NULL, _IOFBF, FILE_BUFFER);
-	return 0;
+	rc = capture_file_open(&c->file, path, c->last_mib << 20);
+	if (rc)
+		fprintf(stderr, "rxe_dm: cannot write to '%s': %s\n", path, strerror(-rc));
+	return rc;
 }
 
 static void watch_signals(void)
@@ -319,25 +266,14 @@ static void watch_signals(void)
 static int report(const struct capturing *c)
 {
 	if (c->error && c->error != -EPIPE)
-		fprintf(stderr, "rxe_dm: cannot write to %s: %s\n", c->name, strerror(-c->error));
+		fprintf(stderr, "rxe_dm: cannot write to %s: %s\n", c->file.name,
+			strerror(-c->error));
 	fprintf(stderr, "%" PRIu64 " packets captured, %" PRIu64 " missed%s\n", c->packets,
 		c->missing,
 		c->missing ? ": they came faster than they could be written; --snap 128 or a "
 			     "larger --buffer helps"
 			   : "");
 	return c->error && c->error != -EPIPE ? 1 : 0;
-}
-
-static int write_start(struct capturing *c)
-{
-	char name[32];
-	int rc;
-
-	snprintf(name, sizeof(name), "rxe_dm%u", (uint32_t)c->device);
-	if (c->file != stdout && ftruncate(fileno(c->file), 0) && errno != EINVAL)
-		return -errno;
-	rc = capture_write_start(c->file, name);
-	return rc ? rc : flush(c);
 }
 
 static int capture(struct capturing *c)
@@ -352,16 +288,16 @@ static int capture(struct capturing *c)
 	if (rc) {
 		fprintf(stderr, "rxe_dm: no capture on %s: %s\n", name,
 			rc == -ENODEV ? "there is no such device" : strerror(-rc));
-		if (c->is_new)
-			(void)unlink(c->name);
+		if (c->file.is_new)
+			(void)unlink(c->file.name);
 		return 1;
 	}
-	c->error = write_start(c);
+	c->error = capture_file_start(&c->file, name);
 	if (c->error)
 		return report(c);
 	programs = wait_for_programs(c);
 	fprintf(stderr, "capturing on %s to %s, %u program%s so far; Ctrl-C ends it\n", name,
-		c->name, programs, programs == 1 ? "" : "s");
+		c->file.name, programs, programs == 1 ? "" : "s");
 	c->end_ns = UINT64_MAX;
 	if (c->length_s)
 		c->end_ns = clock_ns(CLOCK_MONOTONIC) + c->length_s * NSEC_PER_SEC;
@@ -385,7 +321,7 @@ static int capture_to(struct capturing *c, const char *path, const char *instanc
 	merge_close(&c->merge);
 	if (c->shared)
 		munmap((void *)(uintptr_t)c->shared, sizeof(*c->shared));
-	return fclose(c->file) ? 1 : rc;
+	return capture_file_close(&c->file) ? rc : 1;
 }
 
 int command_capture(int argc, char **argv)

@@ -405,6 +405,22 @@ def limits(build):
             raise Failure("the capture does not end with its server")
 
 
+def last(build):
+    """--last holds though the command finds more than ten times as much at once: it was stopped while the packets were sent."""
+    with device_with_capture(build, "capture_last", "--last", "1") as (instance, taken):
+        taken.program.kill(signal.SIGSTOP)
+        instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "1500", "-s", "4096"])
+        taken.program.kill(signal.SIGCONT)
+        packets, missed = taken.end()
+        older = taken.path.replace(".pcapng", ".old.pcapng")
+        sizes = [os.path.getsize(path) for path in (taken.path, older)]
+        if missed or packets < 12 * 256 or sum(sizes) > 1 << 20:
+            raise Failure(f"1 MiB of {packets} packets: {sizes} bytes, {missed} missed")
+        kept = len(pcapng.read(taken.path)[0])
+        if not 0 < kept < 128:
+            raise Failure(f"{kept} packets in the newer file")
+
+
 def holds_server(build):
     """A server that would go at once stays for a capture, and goes after it, also when that is killed."""
     for sig in (signal.SIGINT, signal.SIGKILL):
@@ -604,6 +620,7 @@ CASES = {
     "capture_faults": faults,
     "capture_several": several,
     "capture_limits": limits,
+    "capture_last": last,
     "capture_holds_server": holds_server,
     "capture_killed": killed,
     "capture_left": left,

@@ -322,7 +322,7 @@ def killed(build):
             raise Failure(f"the record: {run}, {len(objects['devices'][0]['programs'])} programs")
         sizes = [os.path.getsize(os.path.join(record, name)) for name in ("packets.pcapng", "packets.old.pcapng")]
         packets, _, _ = pcapng.read(os.path.join(record, "packets.pcapng"))
-        if sum(sizes) > 5 << 20 or len(packets) == 0:
+        if sum(sizes) > 4 << 20 or len(packets) == 0:
             raise Failure(f"4 MiB of packets: {sizes} bytes, {len(packets)} in the newer file")
         with open(os.path.join(record, "samples.jsonl"), encoding="utf-8") as file:
             samples = [json.loads(line) for line in file]

@@ -48,11 +48,11 @@ static char *write_all(void)
 	FILE *file = fdopen(fd, "wb");
 
 	ck_assert_ptr_nonnull(file);
-	ck_assert_int_eq(capture_write_start(file, "rxe_dm0"), 0);
+	ck_assert_int_gt(capture_write_start(file, "rxe_dm0"), 0);
 	for (size_t i = 0; i < num_vectors; i++) {
 		const struct capture_packet packet = packet_of(i);
 
-		ck_assert_int_eq(capture_write_packet(file, &packet), 0);
+		ck_assert_int_gt(capture_write_packet(file, &packet), 0);
 	}
 	ck_assert_int_eq(fclose(file), 0);
 	return path;
@@ -221,11 +221,11 @@ START_TEST(full_disk)
 {
 	FILE *file = fopen("/dev/full", "wb");
 	const struct capture_packet packet = packet_of(0);
-	int rc = 0;
+	ssize_t rc = 0;
 
 	if (!file)
 		return;
-	for (int i = 0; rc == 0 && i < 1000; i++)
+	for (int i = 0; rc >= 0 && i < 1000; i++)
 		rc = capture_write_packet(file, &packet);
 	ck_assert_int_eq(rc, -ENOSPC);
 	(void)fclose(file);

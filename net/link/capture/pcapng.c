@@ -11,7 +11,7 @@
 #define BLOCK_INTERFACE	 1u
 #define BLOCK_STATISTICS 5u
 #define BLOCK_PACKET	 6u
-#define BYTE_ORDER	 0x1a2b3c4du
+#define BYTE_ORDER_MAGIC 0x1a2b3c4du
 #define LINK_ETHERNET	 1u
 #define MAX_PACKET_ROOM	 CAPTURE_PACKET_ROOM(FRAME_MAX_PAYLOAD)
 
@@ -101,7 +101,7 @@ static uint8_t *put_section(uint8_t *block)
 {
 	uint8_t *p = begin_block(block, BLOCK_SECTION);
 
-	p = put_le32(p, BYTE_ORDER);
+	p = put_le32(p, BYTE_ORDER_MAGIC);
 	p = put_le16(p, 1); /* version 1.0 */
 	p = put_le16(p, 0);
 	p = put_le32(p, 0xffffffffu); /* the section has no length */
@@ -226,22 +226,22 @@ size_t capture_format_end(uint8_t *ret, size_t room, const struct capture_totals
 	return (size_t)(p - ret);
 }
 
-static int write_bytes(FILE *file, const uint8_t *p, size_t len)
+static ssize_t write_bytes(FILE *file, const uint8_t *p, size_t len)
 {
 	errno = 0;
 	if (fwrite(p, 1, len, file) == len)
-		return 0;
+		return (ssize_t)len;
 	return errno ? -errno : -EIO;
 }
 
-int capture_write_start(FILE *file, const char *device)
+ssize_t capture_write_start(FILE *file, const char *device)
 {
 	uint8_t block[CAPTURE_START_ROOM];
 
 	return write_bytes(file, block, capture_format_start(block, sizeof(block), device));
 }
 
-int capture_write_packet(FILE *file, const struct capture_packet *packet)
+ssize_t capture_write_packet(FILE *file, const struct capture_packet *packet)
 {
 	uint8_t block[MAX_PACKET_ROOM];
 	const size_t len = capture_format_packet(block, sizeof(block), packet);
@@ -249,7 +249,7 @@ int capture_write_packet(FILE *file, const struct capture_packet *packet)
 	return len ? write_bytes(file, block, len) : -EMSGSIZE;
 }
 
-int capture_write_end(FILE *file, const struct capture_totals *totals)
+ssize_t capture_write_end(FILE *file, const struct capture_totals *totals)
 {
 	uint8_t block[CAPTURE_END_ROOM];
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "net/link/ethernet/frame.h"
 
@@ -57,9 +58,9 @@ size_t capture_format_packet(uint8_t *ret, size_t room, const struct capture_pac
 /* Interface statistics block. Returns the bytes written, or 0 when room is too small. */
 size_t capture_format_end(uint8_t *ret, size_t room, const struct capture_totals *totals);
 
-/* The same into a file. 0, -EMSGSIZE (the packet is too long) or -errno. */
-int capture_write_start(FILE *file, const char *device);
-int capture_write_packet(FILE *file, const struct capture_packet *packet);
-int capture_write_end(FILE *file, const struct capture_totals *totals);
+/* The same into a file. Returns the bytes written, -EMSGSIZE (the packet is too long) or -errno. */
+ssize_t capture_write_start(FILE *file, const char *device);
+ssize_t capture_write_packet(FILE *file, const struct capture_packet *packet);
+ssize_t capture_write_end(FILE *file, const struct capture_totals *totals);
 
 #endif
