@@ -17,6 +17,7 @@
 #include "lib/check/portable.h"
 #include "lib/check/queue.h"
 #include "lib/check/queue_limit.h"
+#include "lib/check/queue_unpolled.h"
 #include "lib/check/queue_wait.h"
 #include "lib/check/race.h"
 #include "lib/check/remote.h"
@@ -95,6 +96,7 @@ static inline void hook_sending(struct check_qp *qp, const struct ibv_send_wr *w
 {
 	peer_sending(qp, wr);
 	queue_wait_sending(qp, wr);
+	queue_unpolled_sending(qp);
 	portable_sending(qp, wr);
 }
 
@@ -113,6 +115,7 @@ static inline void hook_cq_ending(const struct check_cq *cq)
 static inline void hook_polled(struct check_cq *cq)
 {
 	event_polled(cq);
+	queue_unpolled_polled(cq);
 }
 
 static inline void hook_armed(struct check_cq *cq)

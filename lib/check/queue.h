@@ -24,6 +24,7 @@ struct check_cq {
 	struct check_object *object;
 	struct ibv_cq *cq;
 	uint32_t expected; /* completions of outstanding requests, at most */
+	uint32_t polls;	   /* queue_unpolled.c: how often the program has polled */
 	/* Events (event.c). */
 	uint32_t events, acked;
 	bool has_polled, armed, polled_since_armed;
@@ -56,6 +57,7 @@ struct check_queue {
 	bool is_recv;
 	uint32_t max_wr;
 	uint32_t count, num_signalled;
+	uint32_t sends_unpolled, polls_seen; /* queue_unpolled.c: of its CQ */
 	struct check_request *first;
 };
 

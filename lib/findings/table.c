@@ -203,6 +203,16 @@ const struct check_row check_table[CHECK_END] = {
 		"IBV_WC_RNR_RETRY_EXC_ERR.",
 		.is_note = true,
 	},
+	[CHECK_QUEUE_UNPOLLED] = {
+		"RXE-QUEUE-006", "completions-not-polled",
+		"Sends are posted again and again, while completions of the queue pair wait in a "
+		"completion queue that the program does not poll.",
+		"ibv_post_send(3), ibv_poll_cq(3); IBTA 10.8.2.2: an entry of a send queue is free when "
+		"its completion has been retrieved, a message is received when its completion has been",
+		"Poll the completion queues between the requests, both of them where sends and receives "
+		"have one each; when ibv_post_send() returns ENOMEM, poll before you try again.",
+		.is_note = true,
+	},
 	[CHECK_QUEUE_INLINE] = {
 		"RXE-QUEUE-007", "inline-too-long",
 		"A request has more inline data than its queue pair was granted.",

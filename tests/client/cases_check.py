@@ -55,6 +55,8 @@ MISTAKES = {
     "peer_elsewhere": ("RXE-PEER-001", "connects", "side_open"),
     "queue_no_receive": ("RXE-QUEUE-003", "polls", "posts", "side_open"),
     "queue_rnr_forever": ("RXE-QUEUE-004", "connects", "side_open"),
+    "queue_unpolled": ("RXE-QUEUE-006", "posts", "side_open", "side_open"),
+    "queue_unread": ("RXE-QUEUE-006", "writes", "side_open", "side_open"),
     "queue_inline": ("RXE-QUEUE-007", "posts", "side_open"),
     "port_atomic": ("RXE-PORT-001", "posts", "side_open"),
     "port_dm_copy": ("RXE-PORT-002", "copies", "allocates"),

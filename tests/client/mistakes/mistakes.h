@@ -63,6 +63,8 @@
 	X(peer_type)                                                                               \
 	X(queue_no_receive)                                                                        \
 	X(queue_rnr_forever)                                                                       \
+	X(queue_unpolled)                                                                          \
+	X(queue_unread)                                                                            \
 	X(queue_inline)                                                                            \
 	X(port_atomic)                                                                             \
 	X(port_dm_copy)                                                                            \

@@ -33,7 +33,7 @@ static struct ibv_qp *make_qp(struct side *side)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = side->cq,
-		.recv_cq = side->cq,
+		.recv_cq = side->recv_cq ? side->recv_cq : side->cq,
 		.srq = side->srq,
 		.cap = { .max_send_wr = side->cfg.wrs,
 			 .max_recv_wr = side->cfg.wrs,
@@ -105,6 +105,8 @@ void side_open(struct side *side, struct ibv_context *context, const struct side
 		side->channel = ibv_create_comp_channel(side->context);
 	side->cq = make_cq(side);
 	must(side->cq != NULL, "create a CQ");
+	if (side->cfg.recv_cq)
+		side->recv_cq = ibv_create_cq(side->context, side->cfg.cqe, side, NULL, 0);
 	side->memory = aligned_alloc(4096, PAIR_MEMORY);
 	must(side->memory != NULL, "allocate memory");
 	memset(side->memory, 0, PAIR_MEMORY);
@@ -129,6 +131,8 @@ void side_close(struct side *side)
 		must(ibv_destroy_srq(side->srq) == 0, "destroy an SRQ");
 	if (side->cq)
 		must(ibv_destroy_cq(side->cq) == 0, "destroy a CQ");
+	if (side->recv_cq)
+		must(ibv_destroy_cq(side->recv_cq) == 0, "destroy a CQ");
 	if (side->channel)
 		must(ibv_destroy_comp_channel(side->channel) == 0, "destroy a channel");
 	if (side->mr)
@@ -270,15 +274,20 @@ void side_recv(struct side *side, uint64_t wr_id, size_t at, uint32_t len)
 		must(ibv_post_recv(side->qp, &wr, &bad) == 0, "post a receive");
 }
 
-struct ibv_wc side_wait(struct side *side)
+struct ibv_wc side_wait_for(struct ibv_cq *cq)
 {
 	struct ibv_wc wc = { 0 };
 	int n;
 
-	while ((n = ibv_poll_cq(side->cq, 1, &wc)) == 0)
+	while ((n = ibv_poll_cq(cq, 1, &wc)) == 0)
 		;
 	must(n == 1, "poll a CQ");
 	return wc;
+}
+
+struct ibv_wc side_wait(struct side *side)
+{
+	return side_wait_for(side->cq);
 }
 
 void side_start_poll(struct side *side)

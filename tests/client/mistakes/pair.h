@@ -23,6 +23,7 @@ struct side_cfg {
 	uint32_t wrs;	       /* of each queue; 0: 16 */
 	int cqe;	       /* 0: 64 */
 	bool channel, srq;
+	bool recv_cq;	   /* receives have a CQ of their own */
 	struct ibv_pd *pd; /* the other side owns it; NULL: the side makes one */
 	uint64_t send_ops;
 	uint64_t wc_flags; /* not 0: the CQ is made by ibv_create_cq_ex() */
@@ -39,7 +40,8 @@ struct side {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq; /* of both queues */
+	struct ibv_cq *cq;	/* of both queues */
+	struct ibv_cq *recv_cq; /* of receives; NULL: cq */
 	struct ibv_cq_ex *cq_ex;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
@@ -70,6 +72,7 @@ void side_send(struct side *side, uint64_t wr_id, size_t at, uint32_t len);
 void side_recv(struct side *side, uint64_t wr_id, size_t at, uint32_t len);
 /* The next completion. */
 struct ibv_wc side_wait(struct side *side);
+struct ibv_wc side_wait_for(struct ibv_cq *cq);
 /* The next completion of a side with wc_flags is current; ibv_end_poll() ends the poll. */
 void side_start_poll(struct side *side);
 void side_modify(struct side *side, enum ibv_qp_state state);
