@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Limits of adapters: of ConnectX by rdma-core's mlx5 provider, of EFA and irdma by the attributes
- * that they report. */
+/* Limits of adapters, by the sources of their drivers:
+ * ConnectX: copies of device memory, rdma-core 44, providers/mlx5/verbs.c, mlx5_access_dm(); gather
+ *   entries, Linux 6.1, drivers/infiniband/hw/mlx5/main.c, mlx5_ib_query_device(): 30 where the
+ *   adapter's requests have 512 bytes; alignment, hw/mlx5/dm.c, mlx5_cmd_alloc_memic(): 64 bytes
+ *   or more.
+ * EFA: rdma-core 44, providers/efa/efa_io_defs.h, EFA_IO_TX_DESC_NUM_BUFS and
+ *   EFA_IO_TX_DESC_INLINE_MAX_SIZE; later adapters take 80 bytes inline (rdma-core 63). Entries of
+ *   a receive are what the adapter reports.
+ * irdma: rdma-core 44, providers/irdma/user.h, IRDMA_MAX_WQ_FRAGMENT_COUNT and
+ *   IRDMA_MAX_INLINE_DATA_SIZE. */
 #include "lib/check/portable.h"
 
 #include <inttypes.h>
@@ -40,7 +48,7 @@ void portable_qp_made(const struct check_object *qp, const struct ibv_qp_cap *as
 	check_report(
 		CHECK_PORT_SGES, (struct check_where[]){ { "created here", &qp->made } }, 1,
 		"%s was asked for max_send_sge %u, max_recv_sge %u and max_inline_data %u: irdma "
-		"grants 13, 13 and 101, EFA 2, 2 and 32",
+		"grants 13, 13 and 101; EFA max_send_sge 2 and 32 bytes inline",
 		qp->label, asked->max_send_sge, asked->max_recv_sge, asked->max_inline_data);
 }
 

@@ -410,15 +410,16 @@ const struct check_row check_table[CHECK_END] = {
 	[CHECK_PORT_DM_COPY] = {
 		"RXE-PORT-002", "device-memory-copy-not-aligned",
 		"Bytes were copied to or from device memory whose number or offset is no multiple of 4.",
-		"rdma-core's provider for ConnectX refuses it with EINVAL (providers/mlx5/verbs.c)",
+		"the provider for ConnectX refuses it with EINVAL (rdma-core 44, providers/mlx5/verbs.c)",
 		"Copy whole words of 4 bytes.",
 		.is_note = true,
 	},
 	[CHECK_PORT_SGES] = {
 		"RXE-PORT-003", "more-than-adapters-grant",
 		"A queue pair was asked for more gather entries or inline data than some adapters grant.",
-		"ibv_query_device(3): max_sge is the device's limit: 30 on ConnectX, 13 on irdma, 2 on "
-		"EFA; ibv_create_qp(3): inline data up to 101 bytes on irdma, 32 on EFA",
+		"ibv_query_device(3): max_sge is the device's limit: 30 on ConnectX (Linux 6.1, mlx5), 13 "
+		"on irdma, 2 for sends on EFA (rdma-core 44); ibv_create_qp(3): inline data up to 101 "
+		"bytes on irdma, 32 on EFA",
 		"Ask for what the program needs; use what ibv_query_device() reports and "
 		"ibv_create_qp() grants.",
 		.is_note = true,
