@@ -41,6 +41,7 @@ static inline void hook_posting(struct check_request *request)
 	mem_stale_posting(request);
 	mem_arrival_posting(request);
 	race_posting(request);
+	portable_posting(request);
 }
 
 /* The device has taken a list of requests. */

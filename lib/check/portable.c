@@ -12,12 +12,14 @@
 #include "lib/check/portable.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/report.h"
 
 #define ATOMIC_LEN     8u
+#define ATOMIC_LOG     3u /* of ATOMIC_LEN */
 #define IRDMA_SGES     13u
 #define IRDMA_INLINE   101u
 #define CONNECTX_WORDS 4u /* device memory is accessed in words of as many bytes */
@@ -50,6 +52,39 @@ void portable_qp_made(const struct check_object *qp, const struct ibv_qp_cap *as
 		"%s was asked for max_send_sge %u, max_recv_sge %u and max_inline_data %u: irdma "
 		"grants 13, 13 and 101; EFA max_send_sge 2 and 32 bytes inline",
 		qp->label, asked->max_send_sge, asked->max_recv_sge, asked->max_inline_data);
+}
+
+struct check_dm {
+	uint32_t log_align; /* as the program asked for */
+};
+
+void portable_dm_made(struct check_object *dm, uint32_t log_align)
+{
+	struct check_dm *part = malloc(sizeof(*part));
+
+	if (!part)
+		return;
+	part->log_align = log_align;
+	dm->part = part;
+	dm->free_part = free;
+}
+
+void portable_posting(const struct check_request *request)
+{
+	const struct check_region *region = request->remote.region;
+	const struct check_object *dm = region && region->object ? region->dm : NULL;
+	const struct check_dm *part = dm && !dm->dead ? dm->part : NULL;
+
+	if (!request->is_atomic || !part || part->log_align >= ATOMIC_LOG)
+		return;
+	check_report(CHECK_PORT_DM_ALIGN,
+		     (struct check_where[]){ { "posted here", &request->posted },
+					     { "device memory allocated here", &dm->made } },
+		     2,
+		     "%s, wr_id 0x%" PRIx64
+		     ": an atomic on %s, which was allocated with log_align_req %u: nothing "
+		     "promises that it begins at a multiple of 8",
+		     request->queue->owner->label, request->wr_id, dm->label, part->log_align);
 }
 
 void portable_dm_copying(const struct ibv_dm *dm, uint64_t offset, size_t len, const char *verb)

@@ -31,7 +31,8 @@ struct check_region {
 	uint64_t len, iova;
 	struct span span; /* empty: not looked up by address */
 	int access;
-	uint32_t requests; /* outstanding ranges */
+	uint32_t requests;	       /* outstanding ranges */
+	const struct check_object *dm; /* device memory under it; NULL: none. Lives as long */
 };
 
 /* Bytes that a request reads or writes. */

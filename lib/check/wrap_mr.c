@@ -135,8 +135,18 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset,
 				size_t length, unsigned int access)
 {
-	return made(check_inner.base.reg_dm_mr(pd, dm, offset, length, access), NULL, length, 0,
-		    (int)access);
+	struct ibv_mr *mr = made(check_inner.base.reg_dm_mr(pd, dm, offset, length, access), NULL,
+				 length, 0, (int)access);
+	struct check_object *object;
+
+	if (!mr)
+		return NULL;
+	check_lock();
+	object = object_find(mr);
+	if (object && object->part)
+		((struct check_region *)object->part)->dm = object_find(dm);
+	check_unlock();
+	return mr;
 }
 
 static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)

@@ -178,15 +178,19 @@ static int memcpy_from_dm(void *to, struct ibv_dm *dm, uint64_t offset, size_t l
 static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	struct ibv_dm *dm = check_inner.base.alloc_dm(context, attr);
+	struct check_object *object;
 
 	if (!dm)
 		return NULL;
 	check_lock();
 	inner_dm = *dm;
+	object = object_made(dm, VB_KIND_DM, context);
+	if (object)
+		portable_dm_made(object, attr->log_align_req);
 	check_unlock();
 	dm->memcpy_to_dm = memcpy_to_dm;
 	dm->memcpy_from_dm = memcpy_from_dm;
-	return wrap_made(dm, VB_KIND_DM, context);
+	return dm;
 }
 
 static int free_dm(struct ibv_dm *dm)

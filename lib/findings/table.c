@@ -424,6 +424,16 @@ const struct check_row check_table[CHECK_END] = {
 		"ibv_create_qp() grants.",
 		.is_note = true,
 	},
+	[CHECK_PORT_DM_ALIGN] = {
+		"RXE-PORT-004", "device-memory-alignment",
+		"An atomic accesses device memory that was allocated with log_align_req below 3: its "
+		"address need not be a multiple of 8.",
+		"ibv_alloc_dm(3): RDMA atomics may require an alignment, which log_align_req asks for; "
+		"IBTA 9.4.5: the address of an atomic shall be aligned to 8 bytes",
+		"Set log_align_req to 3, and to what the program needs at most: adapters refuse an "
+		"alignment above theirs.",
+		.is_note = true,
+	},
 	[CHECK_REFUSAL] = {
 		"RXE-REFUSAL-001", "call-refused",
 		"A call returned an error other than EOPNOTSUPP.",

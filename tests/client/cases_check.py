@@ -60,6 +60,7 @@ MISTAKES = {
     "queue_inline": ("RXE-QUEUE-007", "posts", "side_open"),
     "port_atomic": ("RXE-PORT-001", "posts", "side_open"),
     "port_dm_copy": ("RXE-PORT-002", "copies", "allocates"),
+    "port_dm_align": ("RXE-PORT-004", "adds", "allocates"),
     "port_sges": ("RXE-PORT-003", "creates"),
     "event_async_unread": ("RXE-EVENT-005", "destroys", "side_open"),
     "refusal_init": ("RXE-REFUSAL-001", "posts"),

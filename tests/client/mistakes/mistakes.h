@@ -69,6 +69,7 @@
 	X(port_atomic)                                                                             \
 	X(port_dm_copy)                                                                            \
 	X(port_sges)                                                                               \
+	X(port_dm_align)                                                                           \
 	X(refusal_init)                                                                            \
 	X(event_async_unread)
 #endif

@@ -38,6 +38,17 @@ Each wrong program below is a file of `tests/client/mistakes`, where `right` sel
 """
 
 TAIL = """
+## What is not seen
+
+- **Polling for the last byte of a WRITE.** No library sees a program read memory. `rxe_dm run --worst` stores the last byte of a
+  packet first and the rest later ([WORST](WORST.md), `byte_order`), so such a program reads wrong bytes. RXE-RACE-003 is reported
+  where the program then uses the bytes in a request before a message of the peer has arrived.
+- **A completion queue that is larger than asked for.** This device grants exactly the entries that `ibv_create_cq(3)` asks for,
+  and RXE-QUEUE-001 counts by these. Adapters round up, so what fits here fits there.
+- **Requests longer than `max_msg_sz`**, 1 GiB here: they are refused, with RXE-REFUSAL-001. The limit of an adapter may be lower:
+  `ibv_query_port(3)` reports it.
+- **An order of two threads by atomics alone.** RXE-THREAD-001 and 002 see the locks and joins of pthreads(7).
+
 ## Defects of programs
 
 The client suite runs programs of Debian 12 under `--check`: the pingpongs, perftest, rdmacm-utils, rsockets, fio, libfabric, UCX and
