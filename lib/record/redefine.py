@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes one object of a library's objects, in which the verbs that lib/record wraps are called below_NAME.
+"""Makes one object of a library's objects, in which the calls that lib/record wraps are called below_NAME.
 
-usage: redefine.py LD NM OBJCOPY WRAPPERS OUTPUT OBJECT|ARCHIVE...
+usage: redefine.py LD NM OBJCOPY PREFIX WRAPPERS OUTPUT OBJECT|ARCHIVE...
 
-WRAPPERS: an archive of lib/record, each ibv_NAME that it defines is renamed.
+WRAPPERS: an archive of lib/record, each function that it defines with this PREFIX (ibv_, rdma_) is renamed.
 """
 import subprocess
 import sys
 
 
 def main():
-    ld, nm, objcopy, wrappers, output, *library = sys.argv[1:]
+    ld, nm, objcopy, prefix, wrappers, output, *library = sys.argv[1:]
     listed = subprocess.run([nm, "--defined-only", "-g", wrappers], check=True, capture_output=True, text=True).stdout
-    names = sorted({line.split()[-1] for line in listed.splitlines() if " T ibv_" in line})
+    names = sorted({line.split()[-1] for line in listed.splitlines() if f" T {prefix}" in line})
     if not names:
-        sys.exit("redefine.py: lib/record defines no verb")
+        sys.exit(f"redefine.py: {wrappers} defines no {prefix}*")
     subprocess.run([ld, "-r", "-o", output + ".tmp", "--whole-archive", *library], check=True)
     with open(output + ".names", "w", encoding="ascii") as f:
         f.write("".join(f"{name} below_{name}\n" for name in names))

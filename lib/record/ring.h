@@ -9,6 +9,7 @@
  * room, and calls inside the library are not recorded.
  *
  *   ring.c      one file for each process, in the folder RXE_DM_RECORD: a ring of calls
+ *   cm.c        the same for the record build of librdmacm.so.1 (cm/cm.h)
  *   verbs.h     the table of verbs, with the names of their arguments
  *   device.c    opens and closes; the others wrap the verbs of one kind of object each
  *

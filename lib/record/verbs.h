@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of recorded verbs: the name, then the names of arguments and results, in their order in
- * struct record_call. Objects are named by handles, queue pairs by their numbers, regions by lkeys,
- * channels by descriptors. */
+/* The table of recorded verbs and calls of librdmacm: the name, then the names of arguments and
+ * results, in their order in struct record_call. Objects are named by handles, queue pairs by their
+ * numbers, regions by lkeys, channels by descriptors, ids of librdmacm by their addresses. */
 #ifndef RXE_RECORD_VERBS_H
 #define RXE_RECORD_VERBS_H
 
@@ -56,7 +56,35 @@
 	X(WR_COMPLETE, "ibv_wr_complete qp requests")                                              \
 	X(WR_ABORT, "ibv_wr_abort qp requests")                                                    \
 	X(GET_ASYNC_EVENT, "ibv_get_async_event type element")                                     \
-	X(ACK_ASYNC_EVENT, "ibv_ack_async_event type element")
+	X(ACK_ASYNC_EVENT, "ibv_ack_async_event type element")                                     \
+	X(CM_CREATE_CHANNEL, "rdma_create_event_channel fd")                                       \
+	X(CM_DESTROY_CHANNEL, "rdma_destroy_event_channel fd")                                     \
+	X(CM_CREATE_ID, "rdma_create_id fd port_space id")                                         \
+	X(CM_CREATE_EP, "rdma_create_ep id qp")                                                    \
+	X(CM_DESTROY_ID, "rdma_destroy_id id")                                                     \
+	X(CM_DESTROY_EP, "rdma_destroy_ep id")                                                     \
+	X(CM_MIGRATE_ID, "rdma_migrate_id id fd")                                                  \
+	X(CM_CREATE_QP, "rdma_create_qp id qp")                                                    \
+	X(CM_DESTROY_QP, "rdma_destroy_qp id qp")                                                  \
+	X(CM_CREATE_SRQ, "rdma_create_srq id srq")                                                 \
+	X(CM_DESTROY_SRQ, "rdma_destroy_srq id srq")                                               \
+	X(CM_BIND_ADDR, "rdma_bind_addr id address_high address_low port")                         \
+	X(CM_RESOLVE_ADDR, "rdma_resolve_addr id address_high address_low port timeout_ms")        \
+	X(CM_RESOLVE_ROUTE, "rdma_resolve_route id timeout_ms")                                    \
+	X(CM_LISTEN, "rdma_listen id backlog")                                                     \
+	X(CM_CONNECT, ("rdma_connect id qp private_bytes responder_resources initiator_depth "     \
+		       "retry_count rnr_retry_count"))                                             \
+	X(CM_GET_REQUEST, "rdma_get_request listener id qp")                                       \
+	X(CM_ACCEPT, ("rdma_accept id qp private_bytes responder_resources initiator_depth "       \
+		      "retry_count rnr_retry_count"))                                              \
+	X(CM_REJECT, "rdma_reject id private_bytes")                                               \
+	X(CM_ESTABLISH, "rdma_establish id qp")                                                    \
+	X(CM_NOTIFY, "rdma_notify id type")                                                        \
+	X(CM_DISCONNECT, "rdma_disconnect id qp")                                                  \
+	X(CM_JOIN, "rdma_join_multicast id address_high address_low")                              \
+	X(CM_LEAVE, "rdma_leave_multicast id address_high address_low")                            \
+	X(CM_GET_EVENT, "rdma_get_cm_event fd event status id qp listener private_bytes")          \
+	X(CM_ACK_EVENT, "rdma_ack_cm_event event id")
 
 #define RECORD_ENUM(name, line) RECORD_##name,
 enum record_verb { RECORD_VERBS(RECORD_ENUM) RECORD_VERB_END };

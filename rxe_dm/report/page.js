@@ -169,7 +169,7 @@ function legendItem(text, draw) {
 
 /* The signs of steps, at x 22, y 6. */
 const SIGNS = { "post a send": "M18 2l8 4-8 4z", "post a receive": "M26 2l-8 4 8 4z", completion: "M19 3h6v6h-6z",
-  event: "M18 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "state of a queue pair": "M22 1l5 5-5 5-5-5z", "other call": "M18 6h8" };
+  event: "M18 6a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "state of a queue pair or connection": "M22 1l5 5-5 5-5-5z", "other call": "M18 6h8" };
 
 function legend() {
   const words = { request: "request", response: "answer", resent: "sent again", nak: "RNR NAK or NAK", lost: "lost: ends in a cross" };

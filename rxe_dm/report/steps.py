@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""The verbs of a record as steps beside the columns of the ladder: posts, completions, events, states of queue pairs, other calls. Two
-figures follow each step: the receives that are posted to its queue, and the completions in its CQ."""
+"""The calls of a record as steps beside the columns of the ladder: posts, completions, events, states of queue pairs and connections, other
+calls. Two figures follow each step: the receives that are posted to its queue, and the completions in its CQ."""
 
 import errno
+import ipaddress
 
 SEND, RECV, COMPLETION, EVENT, STATE, OTHER = range(6)
 KINDS = {"ibv_post_send": SEND, "ibv_post_recv": RECV, "ibv_post_srq_recv": RECV, "completion": COMPLETION, "ibv_get_cq_event": EVENT,
-         "ibv_get_async_event": EVENT, "ibv_modify_qp": STATE, "ibv_destroy_qp": STATE}
+         "ibv_get_async_event": EVENT, "ibv_modify_qp": STATE, "ibv_destroy_qp": STATE, "rdma_get_cm_event": EVENT, "rdma_listen": STATE,
+         "rdma_connect": STATE, "rdma_accept": STATE, "rdma_reject": STATE, "rdma_establish": STATE, "rdma_disconnect": STATE}
 STATES = ("RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR")
 SENDS = {0: "RDMA_WRITE", 1: "RDMA_WRITE_WITH_IMM", 2: "SEND", 3: "SEND_WITH_IMM", 4: "RDMA_READ", 5: "ATOMIC_CMP_AND_SWP",
          6: "ATOMIC_FETCH_AND_ADD", 7: "LOCAL_INV", 8: "BIND_MW", 9: "SEND_WITH_INV", 14: "FLUSH", 15: "ATOMIC_WRITE"}
@@ -18,7 +20,11 @@ STATUSES = ("SUCCESS", "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_EEC_OP_ERR", "LOC_PR
 EVENTS = ("CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "COMM_EST", "SQ_DRAINED", "PATH_MIG", "PATH_MIG_ERR", "DEVICE_FATAL",
           "PORT_ACTIVE", "PORT_ERR", "LID_CHANGE", "PKEY_CHANGE", "SM_CHANGE", "SRQ_ERR", "SRQ_LIMIT_REACHED", "QP_LAST_WQE_REACHED",
           "CLIENT_REREGISTER", "GID_CHANGE", "WQ_FATAL")
-HEX = ("wr_id", "addr", "remote_addr", "rkey", "lkey", "iova", "qp", "dest_qp", "access", "mask", "flags")
+CM_EVENTS = ("ADDR_RESOLVED", "ADDR_ERROR", "ROUTE_RESOLVED", "ROUTE_ERROR", "CONNECT_REQUEST", "CONNECT_RESPONSE", "CONNECT_ERROR",
+             "UNREACHABLE", "REJECTED", "ESTABLISHED", "DISCONNECTED", "DEVICE_REMOVAL", "MULTICAST_JOIN", "MULTICAST_ERROR", "ADDR_CHANGE",
+             "TIMEWAIT_EXIT", "ADDRINFO_RESOLVED", "ADDRINFO_ERROR")
+CM_FAILED = ("ADDR_ERROR", "ROUTE_ERROR", "CONNECT_ERROR", "UNREACHABLE", "REJECTED", "DEVICE_REMOVAL", "MULTICAST_ERROR", "ADDRINFO_ERROR")
+HEX = ("wr_id", "addr", "remote_addr", "rkey", "lkey", "iova", "qp", "dest_qp", "access", "mask", "flags", "id", "listener")
 # Posts and completions are too many for a text each: the page makes it of these names.
 NAMES = {"sends": SENDS, "completions": COMPLETIONS, "statuses": dict(enumerate(STATUSES))}
 
@@ -27,8 +33,28 @@ def name_of(names, number):
     return names[number] if number < len(names) else str(number)
 
 
+def address_of(given):
+    """The address of a call of librdmacm: IPv4 is IPv4-mapped."""
+    found = ipaddress.IPv6Address(given["address_high"] << 64 | given["address_low"])
+    return str(found.ipv4_mapped or found)
+
+
 def given_text(call):
-    return ", ".join(f"{key} 0x{value:x}" if key in HEX else f"{key} {value}" for key, value in call.given.items() if value)
+    given = {}
+    for key, value in call.given.items():
+        if key == "event":
+            value = name_of(CM_EVENTS, value)
+        if key == "address_low":
+            key, value = "address", address_of(call.given)
+        if key != "address_high":
+            given[key] = value
+    return ", ".join(f"{key} 0x{value:x}" if key in HEX else f"{key} {value}" for key, value in given.items() if value)
+
+
+def has_failed(call):
+    if call.verb == "rdma_get_cm_event" and not call.error:
+        return name_of(CM_EVENTS, call.given["event"]) in CM_FAILED
+    return bool(call.error or call.verb == "completion" and call.given["status"])
 
 
 class Step:
@@ -43,7 +69,7 @@ class Step:
         self.call, self.column, self.qp = call, column, -1
         self.queue = self.cq = -1
         self.level = self.fill = 0
-        self.failed = bool(call.error or call.verb == "completion" and call.given["status"])
+        self.failed = has_failed(call)
         self.text = "" if self.kind in (SEND, RECV, COMPLETION) else text_of(call)
         if call.error:
             self.text = (self.text or f"{call.verb} {given_text(call)}") + f": {errno.errorcode.get(call.error, call.error)}"
@@ -58,7 +84,17 @@ def text_of(call):
         return f"event {name_of(EVENTS, call.given['type'])} of {call.given['element']}"
     if call.verb == "ibv_get_cq_event" and not call.error:
         return f"event of CQ {call.given['cq']}"
+    if call.verb == "rdma_get_cm_event" and not call.error:
+        return f"event {name_of(CM_EVENTS, call.given['event'])} of id 0x{call.given['id']:x}" + cm_status_text(call.given)
     return f"{call.verb} {given_text(call)}".strip()
+
+
+def cm_status_text(given):
+    """A status is the reason of a reject, or a negative errno."""
+    status = given["status"] - (1 << 64) * (given["status"] >> 63)
+    words = [f"QP 0x{given['qp']:06x}"] * bool(given["qp"])
+    words += [errno.errorcode.get(-status, f"status {status}")] * bool(status)
+    return "".join(f", {word}" for word in words)
 
 
 class Queue:
@@ -132,7 +168,7 @@ class Steps:
             step.cq, step.fill = cq.first, given["left"] + 1
             if given["opcode"] & 128:
                 self.receives(named, attached.get(given["qp"], ("qp", given["qp"])), step).change(step, -1)
-        elif step.kind == STATE and good and (call.verb == "ibv_destroy_qp" or given["mask"] & 1 and given["state"] == 0):
+        elif good and (call.verb == "ibv_destroy_qp" or call.verb == "ibv_modify_qp" and given["mask"] & 1 and given["state"] == 0):
             key = attached.get(given["qp"], ("qp", given["qp"]))
             if key in named and key[0] == "qp":
                 named[key].change(step, -named[key].level)

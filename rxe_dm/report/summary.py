@@ -3,6 +3,7 @@
 
 import flow
 import pcapng
+import steps
 import wire
 from markup import element, size_text, table, text
 
@@ -20,7 +21,7 @@ def link(sentence, packet=None, time_ns=None):
 
 def sentences(record, drawn):
     """HTML of each thing that went wrong, worst first."""
-    return (of_run(record) + of_findings(record, drawn) + of_failures(record, drawn) + of_connections(record) + of_rules(drawn) +
+    return (of_run(record) + of_findings(record, drawn) + of_failures(record, drawn) + of_connections(record, drawn) + of_rules(drawn) +
             of_answers(drawn) + of_unseen(drawn) + of_missing(record))
 
 
@@ -56,11 +57,19 @@ def of_failures(record, drawn):
     return found
 
 
-def of_connections(record):
+def of_connections(record, drawn):
     found = []
     for one in record.shown.get("rdma_failures", []):
-        found.append(text("connection: " + ", ".join(f"{key} {value}" for key, value in one.items() if value not in ("", None))))
+        sentence = f"process {one['pid']}, {one['port_space']} {one['local']} -> {one['remote']}: {one['cause']}"
+        found.append(link(sentence, time_ns=time_of_event(record, drawn, one)))
     return found
+
+
+def time_of_event(record, drawn, failure):
+    """When the program got the event, in the ladder; None: the record does not have that."""
+    times = [call.time_ns + call.took_ns for process in record.processes if process.pid == failure["pid"] for call in process.calls
+             if call.verb == "rdma_get_cm_event" and not call.error and steps.name_of(steps.CM_EVENTS, call.given["event"]) == failure["event"]]
+    return max(0, max(times) - drawn.arrows[0].time_ns) if times and drawn.arrows else None
 
 
 def of_rules(drawn):

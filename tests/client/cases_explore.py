@@ -287,6 +287,60 @@ def calls(build):
             need_times(process, parsed(record, "run.json"))
 
 
+# Both ends of a connection; then a client whose server is not there.
+CONNECT = """rping -s -a {address} -p {port} -C 3 & server=$!
+until "$RXE_DM" show --json | grep -q '"listening"'; do :; done
+rping -c -a {address} -p {port} -C 3 && wait $server && ! rping -c -a {address} -p {other} -C 3
+"""
+CM_EVENTS = {"address": 0, "route": 2, "request": 4, "rejected": 8, "established": 9, "disconnected": 10}
+
+
+def steps_of(process):
+    """The calls of librdmacm, in the order in which they began; events by their names, when they were there."""
+    names = {number: name for name, number in CM_EVENTS.items()}
+    found = sorted((call for call in process.calls if call.verb.startswith("rdma_")),
+                   key=lambda call: call.time_ns + (call.took_ns if call.verb == "rdma_get_cm_event" else 0))
+    return [names[call.given["event"]] if call.verb == "rdma_get_cm_event" else call.verb[len("rdma_"):] for call in found
+            if call.verb != "rdma_ack_cm_event"]
+
+
+def cm(build):
+    """Calls of librdmacm with ids, addresses, results and events, of both ends and of a client that is refused; its cause is on top of
+    the report, and the events beside the ladder. Under --check as well."""
+    for number, options in enumerate(([], ["--check", "--check-exit", "0"])):
+        with tempfile.TemporaryDirectory() as record, Instance(build, f"record_cm_{number}") as instance:
+            need_program("rping")
+            port, other = free_port(), free_port()
+            script = CONNECT.format(address=instance.address, port=port, other=other)
+            instance.env["RXE_DM"] = instance.command_path
+            done = instance.command("run", *options, "--record", record, "--", "bash", "-c", script, timeout_s=60)
+            if done.returncode != 0:
+                raise Failure(f"rxe_dm run --record: exit {done.returncode}: {done.stderr} {done.stdout}")
+            server, client, refused = sorted(calls_in(record), key=lambda process: process.calls[0].time_ns)
+            need_cm(server, "bind_addr listen request create_qp accept established disconnected", port)
+            need_cm(client, "resolve_addr address resolve_route route create_qp connect established disconnect destroy_id", port)
+            need_cm(refused, "resolve_addr address resolve_route route create_qp connect rejected", other)
+            text = instance.command("report", record, "-o", "-").stdout
+            cause = f"no listener on port {other} at "
+            if not re.search(rf'<a href="#t=\d+">process {refused.pid}, tcp [^<]*{cause}', text):
+                raise Failure(f"'{cause}' is not in the report, with a link")
+            for words in ("event REJECTED of id 0x", "event ESTABLISHED of id 0x", f"address {instance.address}, port {other}"):
+                if words not in text:
+                    raise Failure(f"'{words}' is not in the report")
+
+
+def need_cm(process, words, port):
+    """These steps come in this order, among others, all of ids that were made; the port is that of the first."""
+    steps, rest = words.split(), iter(steps_of(process))
+    if not all(step in rest for step in steps):
+        raise Failure(f"{process.title()}: {steps_of(process)}, expected {steps}")
+    ids = {call.given["id"] for call in process.calls if call.verb == "rdma_create_id" or call.given.get("event") == CM_EVENTS["request"]}
+    used = {call.given["id"] for call in process.calls if call.verb.startswith("rdma_") and "id" in call.given}
+    first = next(call for call in process.calls if call.verb == f"rdma_{steps[0]}")
+    if not used or used - ids or first.given["port"] != port or any(call.error for call in process.calls):
+        raise Failure(f"{process.title()}: ids {ids}, used {used}, {first}")
+
+
 def need_times(process, run):
     """Calls lie in the time of the run, by the clock of the capture."""
     times = [call.time_ns for call in process.calls]
@@ -373,6 +427,7 @@ CASES = {
     "explore_rules": rules,
     "explore_refused": refused,
     "record_calls": calls,
+    "record_cm": cm,
     "record_killed": killed,
     "record_causes": causes,
 }

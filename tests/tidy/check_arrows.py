@@ -24,6 +24,7 @@ ARROWS = {
     "lib/check": ["lib/findings", "lib/watch", "lib/verbs", "lib/refusal", "lib/abi", "lib/progress", "lib/control", "emu"],
     "lib/record": ["lib/verbs", "lib/abi", "lib/control", "emu"],
     "lib/check/cm": ["lib/check"],
+    "lib/record/cm": ["lib/record"],
     "lib/mlx5": ["lib/verbs", "lib/refusal", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     # Above libibverbs by its public calls only.
     "lib/rdmacm": ["lib/refusal", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
@@ -37,7 +38,7 @@ ARROWS = {
     # main.c hands over to one of the two.
     "rxe_dm": ["rxe_dm/server", "rxe_dm/command", "lib/control"],
     "tests": ["net/wire", "net/link", "emu", "rxe_dm/cma", "rxe_dm/cm", "lib/unkind", "lib/inject", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
-              "lib/findings", "lib/watch", "lib/check", "lib/check/cm", "lib/record", "lib/refusal", "lib/verbs", "lib/mlx5", "lib/rdmacm", "lib/rdmacm/rsocket", "rxe_dm/server", "rxe_dm/command"],
+              "lib/findings", "lib/watch", "lib/check", "lib/check/cm", "lib/record", "lib/record/cm", "lib/refusal", "lib/verbs", "lib/mlx5", "lib/rdmacm", "lib/rdmacm/rsocket", "rxe_dm/server", "rxe_dm/command"],
     "examples": [],
 }
 
