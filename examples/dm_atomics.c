@@ -73,6 +73,9 @@ int main(void)
 				   IBV_ACCESS_REMOTE_ATOMIC);
 	if (!mr)
 		die("ibv_reg_dm_mr");
+	/* New device memory holds anything. */
+	if (ibv_memcpy_to_dm(dm, 0, &count, sizeof(count)))
+		die("ibv_memcpy_to_dm");
 	for (int i = 0; i < CLIENTS; i++) {
 		rc_open(&rc[i], pd);
 		rc_connect(&rc[i], socks[i], mr->rkey, 0);

@@ -48,9 +48,9 @@ struct unkind_plan {
 
 #define UNKIND_WHY_MAX 256
 
-/* Parses "SEED[,[+|-]SWITCH]...": a number; then the usual switches, with those that have a plus
- * and without those that have a minus; or, where one has no sign, only those without and with a
- * plus. False: why says what is wrong, and *ret is unchanged. */
+/* Parses "none", no switch; or "SEED[,[+|-]SWITCH]...": a number; then the usual switches, with
+ * those that have a plus and without those that have a minus; or, where one has no sign, only those
+ * without and with a plus. False: why says what is wrong, and *ret is unchanged. */
 bool unkind_plan_parse(struct unkind_plan *ret, const char *text, char why[static UNKIND_WHY_MAX]);
 const char *unkind_switch_str(enum unkind_switch which);
 
@@ -64,7 +64,8 @@ uint64_t unkind_mix(uint64_t hash, uint64_t value);
 uint64_t unkind_hash(const struct unkind_plan *plan, enum unkind_switch which, uint64_t what,
 		     uint32_t nth);
 /* Whether it happens: never while the switch is off; of the first ones every second, later one in
- * rare. So short programs are hit, and long ones stay fast. */
+ * rare, and after a thousand one in 16 times rare. So short programs are hit, and long ones stay
+ * fast. */
 bool unkind_strikes(const struct unkind_plan *plan, enum unkind_switch which, uint64_t what,
 		    uint32_t nth, uint32_t rare);
 /* A time between least and most, by hash. */

@@ -22,6 +22,7 @@
 #define LIBRARY	      "libibverbs.so.1"
 #define WATCH	      "librxe_dm_check.so"
 #define WORST	      "RXE_DM_WORST"
+#define WORST_USUAL   "1"
 #define RECORD	      "RXE_DM_RECORD"
 #define RECORD_FOLDER "record"
 #define FOLDERS_MAX   (8 * PATH_MAX)
@@ -177,15 +178,17 @@ static int need_server(struct ctl_settings *settings, enum run_view view, bool h
 	return status;
 }
 
-/* --worst, or the variable alone. False: explained. */
-static bool set_worst(const char *option)
+/* --worst, or the variable, or what --check takes. False: explained. */
+static bool set_worst(const char *option, bool check)
 {
-	const char *plan = option ? (*option ? option : "1") : run_variable(WORST);
+	const char *plan = option ? option : run_variable(WORST);
 	char why[UNKIND_WHY_MAX];
 	struct unkind_plan parsed;
 
-	if (!option && !*plan)
+	if (!option && !check && !*plan)
 		return true;
+	if (!*plan)
+		plan = WORST_USUAL;
 	if (!unkind_plan_parse(&parsed, plan, why)) {
 		ctl_log(CTL_LOG_ERROR, "%s: %s", option ? "--worst" : WORST, why);
 		return false;
@@ -221,8 +224,9 @@ int command_run(int argc, char **argv)
 		  .help = "let the program's TCP sockets be rsockets (preloads librspreload.so)",
 		  .given = &rsockets },
 		{ .name = "worst",
-		  .argument = "[=SEED[,SWITCH]...]",
-		  .help = "let the device be as unkind as the standard allows (RXE_DM_WORST)",
+		  .argument = "[=SEED[,SWITCH]...|none]",
+		  .help = "let the device be as unkind as the standard allows (RXE_DM_WORST); "
+			  "--check does",
 		  .text = &worst },
 		RUN_TOOL_OPTIONS(tool),
 		RUN_CHECK_OPTIONS(check),
@@ -241,7 +245,7 @@ int command_run(int argc, char **argv)
 	}
 	if (tool.record || tool.world)
 		return tool_run(argc, argv, options.rest);
-	if (!set_worst(worst) || !run_check_prepare(&check))
+	if (!run_check_prepare(&check) || !set_worst(worst, check.on))
 		return 2;
 	if (!find_libraries(folders) || (rsockets && !has_rsockets(folders)) ||
 	    !add_layers(folders, check.on))
@@ -254,6 +258,7 @@ int command_run(int argc, char **argv)
 		return 1;
 	}
 	verbs_linked_warn(program[0]);
+	check.worst = run_variable(WORST);
 	if (check.on)
 		return run_check_program(&check, options.settings.instance, program);
 	execvp(program[0], program);

@@ -194,6 +194,16 @@ static void sum_up(const struct run *run, uint32_t found, uint32_t notes)
 		WIFSIGNALED(run->status) ? WTERMSIG(run->status) : WEXITSTATUS(run->status));
 }
 
+/* The program has failed, and no check says why. */
+static void explain_worst(const char *worst)
+{
+	fprintf(stderr,
+		"rxe_dm: the device did what the standard permits and adapters seldom do "
+		"(--worst=%s): if the program ends well with --worst=none, it relies on more than "
+		"is promised; WORST.md has each switch\n",
+		worst);
+}
+
 static int finish(struct run *run, const struct run_check *check)
 {
 	uint32_t found, notes;
@@ -205,6 +215,8 @@ static int finish(struct run *run, const struct run_check *check)
 		return 1;
 	if (found || notes)
 		sum_up(run, found, notes);
+	if (!found && run->status && strcmp(check->worst, "none") != 0)
+		explain_worst(check->worst);
 	return found && check->exit_status ? (int)check->exit_status : end_as(run->status);
 }
 

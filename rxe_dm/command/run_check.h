@@ -14,6 +14,7 @@ struct run_check {
 	bool on;
 	const char *list; /* --check=LIST; NULL: all */
 	const char *output, *suppressions;
+	const char *worst; /* how unkind the device is, as in RXE_DM_WORST */
 	uint64_t exit_status;
 };
 

@@ -144,6 +144,8 @@ def main(argv):
         return 2
     env, named = dict(os.environ), setting(others, "--instance", "RXE_DM_INSTANCE")
     alone = "--world" in ours and not named
+    if "--world" in ours:
+        env["RXE_DM_WORST"] = "none"  # --check is kind where the world is
     env["RXE_DM_INSTANCE"] = named or (f"world-{os.getpid()}" if alone else "default")
     recording = None
     if "--record" in ours:

@@ -211,17 +211,30 @@ def ends(build):
         need(done.returncode == 127, f"{done}")
 
 
+def unkind(build):
+    """The device is unkind meanwhile: a program that relies on more fails, and hears so where no check says why."""
+    relies = [os.path.join(build, "tests", "client", "worst_relies"), "fresh_dm", "wrong"]
+    with Instance(build, "check_unkind") as instance:
+        instance.env.pop("RXE_DM_WORST", None)
+        done = instance.command("run", "--check", "--", *relies)
+        need(done.returncode == 1 and "(--worst=1)" in done.stderr, f"{done}")
+        done = instance.command("run", "--check", "--worst=none", "--", *relies)
+        need(done.returncode == 0 and "--worst=" not in done.stderr, f"{done}")
+
+
 # Programs that are right but for what is left out, each a true defect of the program, as the end of docs/CHECKS.md explains:
 # RXE-MEM-002 and 003: one buffer for all receives, and for sends as well (pp_post_recv() of the pingpongs, the rings of
-# perftest, whose bytes nobody reads). RXE-LIFE-001: ib_send_bw leaves its receive CQ. RXE-LIFE-005: ibv_srq_pingpong
-# destroys queue pairs before their last sends are complete.
+# perftest, whose bytes nobody reads). RXE-MEM-001: the answer to a pingpong comes into the buffer before the send is
+# complete. RXE-LIFE-001: ib_send_bw leaves its receive CQ. RXE-LIFE-005: ibv_srq_pingpong destroys queue pairs before
+# their last sends are complete.
 ONE_BUFFER = "-RXE-MEM-002,-RXE-MEM-003"
+PINGPONG = ONE_BUFFER + ",-RXE-MEM-001"
 CLEAN = {
-    "rc_pingpong": (["ibv_rc_pingpong", "-g", "0", "-n", "200"], ONE_BUFFER),
-    "rc_pingpong_events": (["ibv_rc_pingpong", "-g", "0", "-n", "200", "-e"], ONE_BUFFER),
-    "uc_pingpong": (["ibv_uc_pingpong", "-g", "0", "-n", "200"], ONE_BUFFER),
-    "ud_pingpong": (["ibv_ud_pingpong", "-g", "0", "-n", "200"], ONE_BUFFER),
-    "srq_pingpong": (["ibv_srq_pingpong", "-g", "0", "-n", "200"], ONE_BUFFER + ",-RXE-LIFE-005"),
+    "rc_pingpong": (["ibv_rc_pingpong", "-g", "0", "-n", "200"], PINGPONG),
+    "rc_pingpong_events": (["ibv_rc_pingpong", "-g", "0", "-n", "200", "-e"], PINGPONG),
+    "uc_pingpong": (["ibv_uc_pingpong", "-g", "0", "-n", "200"], PINGPONG),
+    "ud_pingpong": (["ibv_ud_pingpong", "-g", "0", "-n", "200"], PINGPONG),
+    "srq_pingpong": (["ibv_srq_pingpong", "-g", "0", "-n", "200"], PINGPONG + ",-RXE-LIFE-005"),
     "write_bw": (["ib_write_bw", "-F", "-x", "0", "-n", "500"], "all"),
     "send_bw": (["ib_send_bw", "-F", "-x", "0", "-n", "500"], ONE_BUFFER + ",-RXE-LIFE-001"),
     "read_bw": (["ib_read_bw", "-F", "-x", "0", "-n", "500"], ONE_BUFFER),
@@ -270,7 +283,7 @@ PASSES = {name: (module.CASES[name], checks) for module, names in (
 
 
 CASES = {f"check_{name}": functools.partial(mistake, name=name) for name in MISTAKES}
-CASES.update({"check_options": options, "check_sarif": sarif, "check_without": without, "check_ends": ends})
+CASES.update({"check_options": options, "check_sarif": sarif, "check_without": without, "check_ends": ends, "check_unkind": unkind})
 CASES.update({f"check_clean_{name}": functools.partial(clean, name=name) for name in CLEAN})
 CASES.update({f"check_sanitized_{kind}": functools.partial(sanitized, kind=kind) for kind in ("gcc_address", "gcc_address_static", "clang_address")})
 CASES.update({f"check_passes_{name}": functools.partial(passes, case=case, checks=checks) for name, (case, checks) in PASSES.items()})

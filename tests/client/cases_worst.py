@@ -49,7 +49,9 @@ def option(build):
                 del instance.env[name]
             return done.returncode, done.stdout.strip(), done.stderr
         for options, env, want in (((), {}, (0, "[]")), (("--worst",), {}, (0, "[1]")), (("--worst=7,fill",), {}, (0, "[7,fill]")),
-                                   ((), {"RXE_DM_WORST": "3"}, (0, "[3]")), (("--worst=7",), {"RXE_DM_WORST": "3"}, (0, "[7]"))):
+                                   ((), {"RXE_DM_WORST": "3"}, (0, "[3]")), (("--worst=7",), {"RXE_DM_WORST": "3"}, (0, "[7]")),
+                                   (("--worst=none",), {}, (0, "[none]")), (("--check",), {}, (0, "[1]")),
+                                   (("--check",), {"RXE_DM_WORST": "3"}, (0, "[3]")), (("--check", "--worst=none"), {}, (0, "[none]"))):
             if worst(*options, **env)[:2] != want:
                 raise Failure(f"{options} {env}: {worst(*options, **env)}, expected {want}")
         for options, env in ((("--worst=x",), {}), (("--worst=1,fil",), {}), ((), {"RXE_DM_WORST": "1,"})):

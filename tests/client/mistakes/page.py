@@ -27,9 +27,11 @@ when it happens, with the stacks of the calls that lead to it, and counted when 
     rxe_dm show --checks                                     # this list
 
 With findings the exit status is 66, or that of `--check-exit`; else it is the program's. A note is no such finding: what it says is
-not wrong by the letter of the specification. `--check-suppressions FILE` names what is
-not reported, a line each: `id:RXE-MEM-002`, `func:NAME` (a function in any of its stacks) or `obj:libucp` (an object file).
-`man rxe_dm` describes the options. Functions and lines need a build with elfutils' libdw, and a program built with `-g`.
+not wrong by the letter of the specification. Meanwhile the device does what the standard permits and adapters seldom do
+([WORST](WORST.md)), so that a mistake has consequences; `--worst=7` tries another seed, `--worst=none` keeps the device kind.
+`--check-suppressions FILE` names what is not reported, a line each: `id:RXE-MEM-002`, `func:NAME` (a function in any of its stacks) or
+`obj:libucp` (an object file). `man rxe_dm` describes the options. Functions and lines need a build with elfutils' libdw, and a program
+built with `-g`.
 
 Each wrong program below is a file of `tests/client/mistakes`, where `right` selects its correction.
 
@@ -56,7 +58,7 @@ Open MPI (cases `check_clean_*` and `check_passes_*`). What it finds is left out
 
 | program | finding | source | what it does |
 |---|---|---|---|
-| rc, uc, ud, srq_pingpong | RXE-MEM-002, 003 | rdma-core 44, libibverbs/examples/rc_pingpong.c:646, 679 | posts one buffer for all receives and sends |
+| rc, uc, ud, srq_pingpong | RXE-MEM-001, 002, 003 | rdma-core 44, libibverbs/examples/rc_pingpong.c:646, 679 | posts one buffer for all receives and sends, so that the answer changes a send that is not complete |
 | ibv_srq_pingpong | RXE-LIFE-005 | rdma-core 44, libibverbs/examples/srq_pingpong.c:525 | destroys queue pairs before their last sends are complete |
 | rping -s | RXE-CM-008 (note) | rdma-core 44, librdmacm/examples/rping.c:911, 1028 | destroys the id before its queue pair (line 607) |
 | ucmatose | RXE-MEM-002, 003 | rdma-core 44, librdmacm/examples/cmatose.c:176, 206 | posts one buffer for all receives and sends |
