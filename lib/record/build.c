@@ -2,6 +2,9 @@
 /* Requests that are built call by call (ibv_wr_start(3)): collected in the thread that builds, and
  * written when ibv_wr_complete() has its result. */
 #include <endian.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/record/below.h"
@@ -16,11 +19,31 @@ struct built {
 	uint64_t arg[RECORD_ARGS];
 };
 
-static __thread struct built built[BUILT_MAX];
+/* Allocated by the first request of a thread: a library that programs load by dlopen(3) has room
+ * for some hundred bytes of thread-local storage only. */
+static __thread struct built *built;
 static __thread uint32_t num_built;
+static pthread_key_t of_thread;
+static pthread_once_t made = PTHREAD_ONCE_INIT;
 
 /* The library's functions: the same for every queue pair. */
 static struct ibv_qp_ex_65 below_qp;
+
+static void make_key(void)
+{
+	pthread_key_create(&of_thread, free);
+}
+
+/* False: no memory. */
+static bool has_room(void)
+{
+	if (built)
+		return true;
+	pthread_once(&made, make_key);
+	built = (struct built *)calloc(BUILT_MAX, sizeof(*built));
+	pthread_setspecific(of_thread, built);
+	return built;
+}
 
 static void write_all(int error)
 {
@@ -32,8 +55,11 @@ static void write_all(int error)
 static uint64_t *begin(const struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode, uint64_t rkey,
 		       uint64_t addr)
 {
+	static __thread uint64_t not_recorded[RECORD_ARGS];
 	struct built *now;
 
+	if (!has_room())
+		return not_recorded;
 	if (num_built == BUILT_MAX)
 		write_all(0);
 	now = &built[num_built++];

@@ -287,6 +287,28 @@ def calls(build):
             need_times(process, parsed(record, "run.json"))
 
 
+OPENS = """import ctypes, sys
+verbs = ctypes.CDLL("libibverbs.so.1", use_errno=True)
+verbs.ibv_get_device_list.restype = verbs.ibv_open_device.restype = ctypes.c_void_p
+devices = verbs.ibv_get_device_list(None)
+context = verbs.ibv_open_device(ctypes.c_void_p(ctypes.cast(devices, ctypes.POINTER(ctypes.c_void_p))[0]))
+sys.exit(verbs.ibv_close_device(ctypes.c_void_p(context)) if context else 1)
+"""
+
+
+def loaded(build):
+    """A program that loads the library while it runs is recorded: UCX and NCCL do so, and such a library has little room for variables
+    of threads."""
+    for number, options in enumerate(([], ["--check"])):
+        with tempfile.TemporaryDirectory() as record, Instance(build, f"record_loaded_{number}") as instance:
+            done = instance.command("run", *options, "--record", record, "--", sys.executable, "-c", OPENS, timeout_s=60)
+            if done.returncode != 0:
+                raise Failure(f"{options}: exit {done.returncode}: {done.stderr}")
+            process, = calls_in(record)
+            if [call.verb for call in process.calls] != ["ibv_open_device", "ibv_close_device"]:
+                raise Failure(f"{options}: {process.calls}")
+
+
 # Both ends of a connection; then a client whose server is not there.
 CONNECT = """rping -s -a {address} -p {port} -C 3 & server=$!
 until "$RXE_DM" show --json | grep -q '"listening"'; do :; done
@@ -428,6 +450,7 @@ CASES = {
     "explore_refused": refused,
     "record_calls": calls,
     "record_cm": cm,
+    "record_loaded": loaded,
     "record_killed": killed,
     "record_causes": causes,
 }
