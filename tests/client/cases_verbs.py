@@ -15,7 +15,7 @@ from instance import Instance
 from program import Failure, Skip, until
 
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
-            "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_null_mr", "verbs_comp_cntr", "verbs_rate", "verbs_flush", "verbs_odp", "verbs_odp_pages", "verbs_odp_share", "verbs_bad", "verbs_errno", "verbs_bad_handles", "verbs_reasons", "verbs_fork", "verbs_threads", "verbs_cancel", "verbs_filtered",
+            "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_null_mr", "verbs_comp_cntr", "verbs_rate", "verbs_flush", "verbs_odp", "verbs_odp_pages", "verbs_odp_share", "verbs_bad", "verbs_errno", "verbs_bad_handles", "verbs_reasons", "verbs_reasons_rare", "verbs_fork", "verbs_threads", "verbs_cancel", "verbs_filtered",
             "verbs_regions", "verbs_mw", "verbs_mw_share", "verbs_control", "verbs_delayed_ack", "verbs_xrc", "verbs_faults",
             "verbs_refused", "verbs_closefrom", "verbs_migration", "verbs_tag", "verbs_clock", "verbs_counters", "verbs_flow", "verbs_raw", "verbs_raw_faults"]
 
