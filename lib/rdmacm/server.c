@@ -16,6 +16,7 @@
 #include "lib/control/client.h"
 #include "lib/control/cm_request.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/needs.h"
 #include "lib/rdmacm/newer.h"
 #include "lib/refusal/refusal.h"
 
@@ -90,11 +91,11 @@ void rcm_server_put(struct rcm_server *server)
 }
 
 /* The server's errno says what its connection manager found. 0 or a positive errno. */
-static int refuse_by_server(int rc)
+static int refuse_by_server(uint32_t op, int rc)
 {
 	switch (-rc) {
 	case 0: return 0;
-	case EINVAL: return refuse(WHY_CM_STATE);
+	case EINVAL: return rcm_refuse_by_need(op);
 	case ENODEV: return refuse(WHY_CM_NO_WAY);
 	case EADDRINUSE: return refuse(WHY_CM_IN_USE);
 	case EADDRNOTAVAIL: return refuse(WHY_CM_NO_ADDRESS);
@@ -107,7 +108,7 @@ int rcm_server_ask(struct rcm_server *server, const struct ctl_msg_cm *req,
 {
 	struct ctl_msg_cm_reply reply;
 
-	return refuse_by_server(ctl_cm(server->client, req, ret ? ret : &reply));
+	return refuse_by_server(req->op, ctl_cm(server->client, req, ret ? ret : &reply));
 }
 
 static uint8_t at_most_254(int value)

@@ -506,10 +506,7 @@
 #define WHY_CM_PRIVATE \
 	"cm_private", EINVAL, "rdma_connect(3)", \
 	"%zu bytes of private data are more than the 255 that one byte can count"
-#define WHY_CM_STATE \
-	"cm_state", EINVAL, NULL, \
-	"the id is not in the state that this call needs, or an argument is out of range " \
-	"('rxe_dm show' has the id's state)"
+#define WHY_CM_STATE(manual) "cm_state", EINVAL, manual, "%s ('rxe_dm show' has the id's state)"
 #define WHY_CM_NO_WAY \
 	"cm_no_way", ENODEV, NULL, \
 	"no device has or reaches the address, or the device server has exited ('rxe_dm show')"

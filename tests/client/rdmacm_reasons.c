@@ -67,6 +67,48 @@ START_TEST(addresses)
 }
 END_TEST
 
+/* What the state of the id does not permit: the sentence says which events come first. */
+START_TEST(states)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(7272) };
+	const char *state = "('rxe_dm show' has the id's state)";
+	uint8_t tos[3] = { 0 };
+
+	ck_assert_int_eq(rdma_resolve_route(id, 1000), -1);
+	log_line_is("rdma_resolve_route: the id has no resolved address, or has a route: wait for "
+		    "RDMA_CM_EVENT_ADDR_RESOLVED first %s (rdma_resolve_route(3))",
+		    state);
+	ck_assert_int_eq(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, tos, sizeof(tos)),
+			 -1);
+	log_line_is("rdma_set_option: the option's value has another length or is out of range, or "
+		    "the id is too far for it: set options before the id is bound %s "
+		    "(rdma_set_option(3))",
+		    state);
+	ck_assert_int_eq(rdma_reject(id, NULL, 0), -1);
+	log_line_is("rdma_reject: the id has no connection request that waits for an answer, or "
+		    "more private data than its port space carries %s (rdma_reject(3))",
+		    state);
+	ck_assert_int_eq(rdma_notify(id, IBV_EVENT_COMM_EST), -1);
+	log_line_is("rdma_notify: the id has no connection that waits for its first message, or "
+		    "the event is not IBV_EVENT_COMM_EST %s (rdma_notify(3))",
+		    state);
+	ck_assert_int_eq(rdma_listen(id, 1), 0);
+	ck_assert_int_eq(rdma_listen(id, 1), -1);
+	log_line_is("rdma_listen: the id listens already, or resolves an address or is connected: "
+		    "listen on a new or a bound id %s (rdma_listen(3))",
+		    state);
+	ck_assert_int_eq(rdma_bind_addr(id, (struct sockaddr *)&addr), -1);
+	log_line_is("rdma_bind_addr: the id has an address already: an id is bound once, before it "
+		    "resolves an address %s (rdma_bind_addr(3))",
+		    state);
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert_int_eq(rdma_resolve_addr(id, NULL, (struct sockaddr *)&addr, 1000), -1);
+	log_line_is("rdma_resolve_addr: the id listens, resolves an address or has one resolved, "
+		    "or is bound to an address of the other family %s (rdma_resolve_addr(3))",
+		    state);
+}
+END_TEST
+
 /* The verb says why, and the call names the verb. */
 START_TEST(verbs_below)
 {
@@ -93,6 +135,26 @@ START_TEST(verbs_below)
 	log_line_is("rdma_create_qp_ex: ibv_create_qp was refused");
 	ck_assert_int_eq(rdma_connect(id, &param), -1);
 	ck_assert(strstr(log_line(), "rdma_connect: initiator_depth 200 is above the device's "));
+	param = (struct rdma_conn_param){ .qp_num = 1 };
+	ck_assert_int_eq(rdma_connect(id, &param), -1);
+	log_line_is("rdma_connect: the id has no resolved route (wait for "
+		    "RDMA_CM_EVENT_ROUTE_RESOLVED), connects already, or has more private data "
+		    "than its port space carries ('rxe_dm show' has the id's state) "
+		    "(rdma_connect(3))");
+	ck_assert_int_eq(rdma_accept(id, &param), -1);
+	log_line_is("rdma_accept: the id has no connection request that waits for an answer, or "
+		    "more private data than its port space carries: accept the id of "
+		    "RDMA_CM_EVENT_CONNECT_REQUEST, once ('rxe_dm show' has the id's state) "
+		    "(rdma_accept(3))");
+	ck_assert_int_eq(rdma_disconnect(id), -1);
+	log_line_is("rdma_disconnect: the id was never connected: connect or accept first "
+		    "('rxe_dm show' has the id's state) (rdma_disconnect(3))");
+	ck_assert_int_eq(rdma_establish(id), -1);
+	log_line_is("rdma_establish: the id has no answer to complete: wait for "
+		    "RDMA_CM_EVENT_CONNECT_RESPONSE ('rxe_dm show' has the id's state) "
+		    "(rdma_establish(3))");
+	ck_assert_int_eq(rdma_join_multicast(id, (struct sockaddr *)&addr, NULL), -1);
+	ck_assert(strstr(log_line(), "rdma_join_multicast: "));
 	ck_assert_int_eq(rdma_leave_multicast(id, (struct sockaddr *)&addr), -1);
 	log_line_is("rdma_leave_multicast: the id has not joined this group "
 		    "(rdma_leave_multicast(3))");
@@ -104,6 +166,7 @@ static void add(TCase *tests)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, ids_without_device);
 	tcase_add_test(tests, addresses);
+	tcase_add_test(tests, states);
 	tcase_add_test(tests, verbs_below);
 }
 
