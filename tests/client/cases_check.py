@@ -267,8 +267,8 @@ def passes(build, case, checks):
     case(build)
 
 
-# UCX destroys queue pairs without a completion of its last acknowledgements, and after the memory of their receives. It changes datagrams that it may send
-# again.
+# UCX destroys queue pairs without a completion of its last acknowledgements, and after the memory of their receives. It uses the memory of a datagram
+# again that its peer has acknowledged, without the completion of the send.
 OF_UCX = "-RXE-LIFE-005,-RXE-MEM-004,-RXE-MEM-001"
 # Programs of other suites, and what is left out of the checks, as above.
 PASSES = {name: (module.CASES[name], checks) for module, names in (

@@ -58,20 +58,21 @@ Open MPI (cases `check_clean_*` and `check_passes_*`). What it finds is left out
 
 | program | finding | source | what it does |
 |---|---|---|---|
-| rc, uc, ud, srq_pingpong | RXE-MEM-001, 002, 003 | rdma-core 44, libibverbs/examples/rc_pingpong.c:646, 679 | posts one buffer for all receives and sends, so that the answer changes a send that is not complete |
-| ibv_srq_pingpong | RXE-LIFE-005 | rdma-core 44, libibverbs/examples/srq_pingpong.c:525 | destroys queue pairs before their last sends are complete |
-| rping -s | RXE-CM-008 (note) | rdma-core 44, librdmacm/examples/rping.c:911, 1028 | destroys the id before its queue pair (line 607) |
+| rc, uc, ud, srq_pingpong | RXE-MEM-002, 003 | rdma-core 44, libibverbs/examples/rc_pingpong.c:646, 679 | posts one buffer for all receives and sends |
+| ibv_srq_pingpong | RXE-LIFE-005 | rdma-core 44, libibverbs/examples/srq_pingpong.c:914, 525 | counts the sends of all queue pairs together, and destroys those whose last send is not complete |
+| rping -s | RXE-CM-008 (note) | rdma-core 44, librdmacm/examples/rping.c:1028 | destroys the id before its queue pair (line 1032) |
 | ucmatose | RXE-MEM-002, 003 | rdma-core 44, librdmacm/examples/cmatose.c:176, 206 | posts one buffer for all receives and sends |
-| udaddy, mckey | RXE-QUEUE-002, RXE-LIFE-005 | rdma-core 44, librdmacm/examples/udaddy.c:211, mckey.c:242 | fills the send queue with unsignalled requests |
-| cmtime | RXE-EVENT-003 | rdma-core 44, librdmacm/examples/cmtime.c:572 | creates all queue pairs by one ibv_qp_init_attr, into which the first call writes the CQs of its id |
-| fio | RXE-EVENT-002 | fio 3.33, engines/rdma.c, rdma_poll_wait() | acknowledges as many events as there were completions |
-| fio | RXE-EVENT-003 | fio 3.33, engines/rdma.c, fio_rdmaio_close_file() | destroys the CQ before its queue pair, which fails |
-| ib_send_bw and others | RXE-MEM-002, 003 | perftest 4.5, the rings of its buffers | posts the same bytes for many requests |
-| ib_send_bw | RXE-LIFE-001 | perftest 4.5, destroy_ctx() | leaves its receive CQ |
-| ib_* -R | RXE-MEM-001, 003, RXE-LIFE-002 | perftest 4.5, the exchange of parameters over rdma_cm | uses one buffer for its sends and receives, and leaves the device open |
-| UCX | RXE-LIFE-005 | UCX 1.13, uct_ud_iface_t's cleanup | destroys a queue pair before its last acknowledgements are sent |
-| UCX | RXE-MEM-004 | UCX 1.13, the same: ucs_mpool_cleanup() before uct_ib_destroy_qp() | frees the memory of posted receives before the queue pair |
-| UCX | RXE-MEM-001 | UCX 1.13, uct/ib/ud/base/ud_ep.c | changes a datagram that it sends again before the first send is complete |
+| udaddy, mckey | RXE-QUEUE-002, RXE-LIFE-005 | rdma-core 44, librdmacm/examples/udaddy.c:597, mckey.c:566 | fills the send queue, which has message_count entries, with unsignalled requests, and destroys it |
+| cmtime | RXE-EVENT-003 | rdma-core 44, librdmacm/examples/cmtime.c:572, librdmacm/cma.c:1657 | creates all queue pairs by one ibv_qp_init_attr, into which the first call writes the CQs of its id |
+| fio | RXE-EVENT-002 | fio 3.33, engines/rdma.c:410 | acknowledges as many events as there were completions |
+| fio | RXE-EVENT-003 | fio 3.33, engines/rdma.c:1010 | destroys the CQ before its queue pair, which fails |
+| ib_send_bw and others | RXE-MEM-002, 003 | perftest 4.5-0.17, src/perftest_resources.c:3056, 3191 | moves through a ring of its buffer that is shorter than its requests |
+| ib_send_bw | RXE-LIFE-001 | perftest 4.5-0.17, src/perftest_resources.c:1415 | creates the receive CQ for every SEND test (1633), and destroys it for some |
+| ib_* -R | RXE-MEM-001, 003 | perftest 4.5-0.17, src/perftest_communication.c:171, 473 | receives and sends its parameters in the same bytes |
+| ib_* -R | RXE-LIFE-002 | perftest 4.5-0.17, src/send_bw.c:203, src/perftest_communication.c:1014 | opens a device, and overwrites the pointer by the context of the id |
+| UCX | RXE-LIFE-005 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:645 | destroys a queue pair before its last acknowledgements are sent |
+| UCX | RXE-MEM-004 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:644 | frees the memory of posted receives before the queue pair; line 642 says so |
+| UCX | RXE-MEM-001 | UCX 1.13.1, src/uct/ib/ud/base/ud_ep.c:181, 1363 | uses a datagram's memory again when the peer has acknowledged it, without the completion of its send |
 """
 
 
