@@ -3,6 +3,7 @@
  * their shadows, others of the device by what their processes publish (peer_shared.c). */
 #include "lib/check/peer.h"
 
+#include <arpa/inet.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -54,6 +55,8 @@ static struct peer_end own_end(const struct check_qp *qp)
 		.receives = qp->attr_mask & IBV_QP_RQ_PSN,
 	};
 
+	if ((qp->attr_mask & IBV_QP_AV) && !peer_shared_is_here(qp))
+		ret.elsewhere = &attr->ah_attr.grh.dgid;
 	snprintf(ret.label, sizeof(ret.label), "%s", qp->object->label);
 	return ret;
 }
@@ -68,7 +71,8 @@ static bool find_peer(const struct check_qp *qp, struct peer_end *ret)
 	peer = queue_qp(qp->object->context, qp->attr.dest_qp_num);
 	if (!peer)
 		return qp->state == IBV_QPS_RTS && peer_shared_find(qp, ret);
-	if (!(peer->attr_mask & IBV_QP_DEST_QPN) || peer->attr.dest_qp_num != qp->qp->qp_num)
+	if (!(peer->attr_mask & IBV_QP_DEST_QPN) || peer->attr.dest_qp_num != qp->qp->qp_num ||
+	    peer == qp)
 		return false;
 	*ret = own_end(peer);
 	return true;
@@ -98,11 +102,27 @@ static void disagree(const struct peer_end *qp, const struct peer_end *peer, enu
 		     mine, peer->label, its, theirs);
 }
 
+static void look_at_gid(const struct peer_end *qp, const struct peer_end *peer)
+{
+	char gid[INET6_ADDRSTRLEN];
+	struct check_where where[3];
+	const size_t n = places(where, "connected here", qp, peer);
+
+	if (!qp->elsewhere)
+		return;
+	inet_ntop(AF_INET6, qp->elsewhere->raw, gid, sizeof(gid));
+	check_report(CHECK_PEER_GID, where, n,
+		     "%s sends to GID %s, but its peer, %s, is on this device, which has not this "
+		     "GID",
+		     qp->label, gid, peer->label);
+}
+
 /* One direction: what qp sends, and what its peer expects. */
 static void compare(const struct peer_end *qp, const struct peer_end *peer)
 {
 	if (!qp->sends || !peer->receives)
 		return;
+	look_at_gid(qp, peer);
 	if (qp->path_mtu != peer->path_mtu)
 		disagree(qp, peer, CHECK_PEER_MTU, "path MTU", qp->path_mtu, "path MTU",
 			 peer->path_mtu);

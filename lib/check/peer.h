@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* RXE-PEER-001 to 006: the two queue pairs of a connection disagree; and timers that never end. */
+/* RXE-PEER-001 to 007: the two queue pairs of a connection disagree; and timers that never end. */
 #ifndef RXE_CHECK_PEER_H
 #define RXE_CHECK_PEER_H
 

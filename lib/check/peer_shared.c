@@ -39,6 +39,11 @@ static void fill(struct peer_end *ret, const struct ctl_slot *slot, const struct
 		 atomic_load(&qp->qpn), slot->comm, (int)atomic_load(&slot->pid));
 }
 
+bool peer_shared_is_here(const struct check_qp *qp)
+{
+	return is_local(vb_device(qp->qp->context), &qp->attr.ah_attr.grh.dgid);
+}
+
 bool peer_shared_find(const struct check_qp *qp, struct peer_end *ret)
 {
 	const struct vb_device *dev = vb_device(qp->qp->context);

@@ -9,6 +9,7 @@
 
 struct check_qp;
 struct check_stack;
+union ibv_gid;
 
 struct peer_end {
 	char label[96];
@@ -19,8 +20,12 @@ struct peer_end {
 	uint32_t max_rd_atomic, max_dest_rd_atomic;
 	uint32_t access;      /* enum ibv_access_flags */
 	bool sends, receives; /* reached RTS, RTR */
+	/* The GID that it sends to is none of the device's, where its peer is; NULL: it is one. */
+	const union ibv_gid *elsewhere;
 };
 
+/* The address of the device that has this queue pair is the one that it sends to. */
+bool peer_shared_is_here(const struct check_qp *qp);
 /* The peer of a queue pair in RTS, which is in RTS itself, connected to it and in another process.
  * False: there is none on this device. */
 bool peer_shared_find(const struct check_qp *qp, struct peer_end *ret);

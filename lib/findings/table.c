@@ -340,6 +340,14 @@ const struct check_row check_table[CHECK_END] = {
 		"the destination QP must have",
 		"Create both queue pairs with the same qp_type.",
 	},
+	[CHECK_PEER_GID] = {
+		"RXE-PEER-007", "gid-of-another",
+		"A queue pair sends to a GID that is not the one of its peer.",
+		"ibv_modify_qp(3), IBTA 9.6.1.5: ah_attr names the peer, and a packet from another address "
+		"is dropped",
+		"Let each end send its GID of the sgid_index that it uses, and set dgid to what the peer "
+		"has sent.",
+	},
 	[CHECK_CM_EVENTS_NOT_ACKED] = {
 		"RXE-CM-001", "cm-events-not-acknowledged",
 		"An rdma_cm_id is destroyed with unacknowledged events: rdma_destroy_id() waits "

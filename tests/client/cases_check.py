@@ -66,6 +66,7 @@ MISTAKES = {
     "refusal_init": ("RXE-REFUSAL-001", "posts"),
     "peer_access": ("RXE-PEER-005", "posts", "side_open", "side_open"),
     "peer_type": ("RXE-PEER-006", "connects", "side_open", "side_open"),
+    "peer_gid": ("RXE-PEER-007", "connects", "side_open", "side_open"),
     "life_leak_close": ("RXE-LIFE-001", "side_open", "closes"),
     "life_used_after": ("RXE-LIFE-003", "posts", "destroys", "side_open"),
     "life_twice": ("RXE-LIFE-004", "second", "first", "side_open"),

@@ -61,6 +61,7 @@
 	X(peer_elsewhere)                                                                          \
 	X(peer_access)                                                                             \
 	X(peer_type)                                                                               \
+	X(peer_gid)                                                                                \
 	X(queue_no_receive)                                                                        \
 	X(queue_rnr_forever)                                                                       \
 	X(queue_unpolled)                                                                          \

@@ -161,6 +161,7 @@ static int to_rtr(struct side *side)
 
 	int mask = IBV_QP_STATE;
 
+	attr.ah_attr.grh.dgid.raw[15] ^= side->cfg.elsewhere;
 	if (!is_ud(side))
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	if (!is_ud(side) && !is_uc(side))

@@ -33,6 +33,7 @@ struct side_cfg {
 	enum ibv_mtu mtu;
 	uint32_t sq_psn;
 	uint8_t reads;
+	bool elsewhere; /* sends to another address */
 };
 
 struct side {
