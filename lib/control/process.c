@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/control/folder.h"
 #include "lib/control/process.h"
 
 #define SLICE_NS 100000u /* shortest slice that Linux grants */
@@ -48,40 +49,25 @@ static bool thread_is(pid_t pid, pid_t tid, const char *states)
 	return name_end && name_end[1] == ' ' && name_end[2] && strchr(states, name_end[2]);
 }
 
-/* An entry of getdents64(2). */
-struct entry {
-	uint64_t ino;
-	int64_t off;
-	unsigned short len;
-	unsigned char type;
-	char name[];
-};
-
 static bool other_thread_is(pid_t pid, const char *states)
 {
-	_Alignas(struct entry) char entries[512];
+	struct ctl_folder folder;
 	char path[PATH_BYTES];
+	const char *name;
 	uint32_t looked = 0;
 	bool ret = false;
-	long n = 0;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		n = syscall(SYS_getdents64, fd, entries, sizeof(entries));
-	for (long at = 0; at < n && !ret && looked < THREADS;) {
-		const struct entry *entry = (const struct entry *)(const void *)(entries + at);
-		const int tid = atoi(entry->name);
+	ctl_folder_open(&folder, path);
+	while (!ret && looked < THREADS && (name = ctl_folder_next(&folder))) {
+		const int tid = atoi(name);
 
-		at += entry->len;
 		if (tid == 0 || tid == pid)
 			continue;
 		looked++;
 		ret = thread_is(pid, tid, states);
 	}
-	if (fd >= 0)
-		close(fd);
+	ctl_folder_close(&folder);
 	return ret;
 }
 
