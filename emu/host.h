@@ -26,7 +26,7 @@ struct rxe_srq;
 
 /* What the host knows of the process that a queue pair's peer belongs to. */
 enum rxe_peer_life {
-	RXE_PEER_UNKNOWN, /* on another host or device, or it has no process */
+	RXE_PEER_UNKNOWN, /* on another host, or it has no process */
 	RXE_PEER_RUNS,
 	RXE_PEER_STARVED, /* runnable, but it has had no processor since then */
 	RXE_PEER_STOPPED, /* by a signal, a tracer or a freezer */
@@ -109,11 +109,11 @@ struct rxe_host_ops {
 	 * stamp. grace_over: no other process still moves bytes by what was cleared before. */
 	uint64_t (*grace_begin)(void *host);
 	bool (*grace_over)(void *host, uint64_t stamp);
-	/* May be NULL: all are unknown. The process that has that slot at dst. Called when an ACK
-	 * timer has expired, which began at since_ns. *process names the process that was found
-	 * stopped, 0: none was; only then the answer may be RXE_PEER_EXITED. */
-	enum rxe_peer_life (*peer_life)(void *host, const struct gid *dst, uint32_t slot,
-					uint64_t since_ns, uint32_t *process);
+	/* May be NULL: all are unknown. The process that has the peer of this queue pair. Called
+	 * when its ACK timer has expired, which began at since_ns. *process names the process that
+	 * was found stopped, 0: none was; only then the answer may be RXE_PEER_EXITED. */
+	enum rxe_peer_life (*peer_life)(void *host, const struct rxe_qp *qp, uint64_t since_ns,
+					uint32_t *process);
 	/* All or none may be NULL. XRC SRQs that another process on the device owns. srq_find: the
 	 * protection domain of SRQ srqn in XRC domain xrcd; false: none. srq_take: its oldest
 	 * receive, with what srq_done needs; false: none now. srq_done: completes that receive;

@@ -72,12 +72,12 @@ static uint32_t pass_random(void *host)
 	return layer->below->random(layer->below_host);
 }
 
-static enum rxe_peer_life pass_peer_life(void *host, const struct gid *dst, uint32_t slot,
-					 uint64_t since_ns, uint32_t *process)
+static enum rxe_peer_life pass_peer_life(void *host, const struct rxe_qp *qp, uint64_t since_ns,
+					 uint32_t *process)
 {
 	const struct rxe_host_layer *layer = host;
 
-	return layer->below->peer_life(layer->below_host, dst, slot, since_ns, process);
+	return layer->below->peer_life(layer->below_host, qp, since_ns, process);
 }
 
 static uint32_t pass_credits(void *host, const struct gid *dst, uint32_t slot)

@@ -361,9 +361,9 @@ static bool spends_none(struct rxe_engine *engine, struct rxe_qp *qp)
 	enum rxe_peer_life life = RXE_PEER_UNKNOWN;
 
 	if (engine->cfg.ops->peer_life)
-		life = engine->cfg.ops->peer_life(
-			engine->cfg.host, &qp->flow.dst, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT,
-			rc_retry_since_ns(timer, &qp->attr), &timer->stopped_process);
+		life = engine->cfg.ops->peer_life(engine->cfg.host, qp,
+						  rc_retry_since_ns(timer, &qp->attr),
+						  &timer->stopped_process);
 	switch (life) {
 	case RXE_PEER_UNKNOWN: return false;
 	case RXE_PEER_RUNS: return rc_retry_excuse(timer, &qp->attr, engine->now_ns);

@@ -171,6 +171,20 @@ struct ctl_stopped_peer {
 };
 static_assert(sizeof(struct ctl_stopped_peer) == 24, "shared memory layout");
 
+/* The same about a peer on another device of this machine (published.h). One writer, so that a
+ * reader finds text that may be mixed while another peer takes the place. */
+#define CTL_STOPPED_ELSEWHERE 8u
+
+struct ctl_stopped_elsewhere {
+	struct ctl_stopped_peer peer; /* the epoch is of its slot on its device */
+	struct gid gid;
+	uint32_t slot;
+	int32_t pid;
+	char comm[16];
+	char instance[40];
+};
+static_assert(sizeof(struct ctl_stopped_elsewhere) == 104, "shared memory layout");
+
 struct ctl_slot {
 	/* Gauge: number of threads between a key lookup and the last byte moved. Zero after a key
 	 * was cleared: the process no longer uses the key. */
@@ -205,6 +219,7 @@ struct ctl_slot {
 	struct ctl_fault_count faults[FAULT_MAX_RULES];
 	/* By the peer's slot. */
 	struct ctl_stopped_peer stopped_peers[RXE_MAX_SLOTS];
+	struct ctl_stopped_elsewhere stopped_elsewhere[CTL_STOPPED_ELSEWHERE];
 	/* Its queue pairs in TIME_WAIT, and its delayed ACKs. Outlives the process: the server
 	 * answers for them then. */
 	_Alignas(CTL_SHARED_PAGE) struct rxe_time_wait_table time_wait;

@@ -12,6 +12,7 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/supported.h"
+#include "lib/control/published.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
@@ -98,6 +99,7 @@ int progress_start(struct progress *progress)
 	progress->arrivals = (struct arrivals){ 0 };
 	progress->all_fd = progress->events_fd = -1;
 	remote_open(progress);
+	ctl_published_init();
 	/* A capture that is under way also gets the first packet. */
 	(void)progress->owner->server_event_ready(progress);
 	progress_suspect_descriptors(progress);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Looks at the state of a local peer's process: see stopped_peer.h. */
+/* Looks at the state of a peer's process: see stopped_peer.h. */
 #include "lib/progress/stopped_peer.h"
 
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "emu/qp.h"
 #include "lib/control/process.h"
 #include "lib/progress/progress.h"
+#include "lib/progress/stopped_elsewhere.h"
 #include "net/wire/gid.h"
 
 /* The queue pairs of a process wait for one peer together: it is looked at once for all. */
@@ -26,13 +28,13 @@ static bool is_local(const struct progress *progress, const struct gid *dst)
 	return false;
 }
 
-/* Whether this process can look at that slot's. */
-static bool is_visible(const struct progress *progress, const struct gid *dst, uint32_t slot)
+/* Whether this process can look at others of its server. */
+static bool looks(const struct progress *progress)
 {
 	const uint32_t own = progress->attachment->slot;
 
-	return progress->info->stopped == CTL_STOPPED_WAIT && slot < RXE_MAX_SLOTS && slot != own &&
-	       is_local(progress, dst) && atomic_load(&slot_at(progress, own)->pid) == getpid();
+	return progress->info->stopped == CTL_STOPPED_WAIT &&
+	       atomic_load(&slot_at(progress, own)->pid) == getpid();
 }
 
 static void found_running(struct ctl_stopped_peer *peer)
@@ -60,16 +62,16 @@ static bool is_starved(const struct progress *progress, uint32_t slot, uint64_t 
 	       ctl_process_is_runnable(atomic_load(&peer->pid));
 }
 
-enum rxe_peer_life stopped_peer_life(void *host, const struct gid *dst, uint32_t slot,
+/* The process that has that slot of this device. */
+static enum rxe_peer_life local_life(const struct progress *progress, uint32_t slot,
 				     uint64_t since_ns, uint32_t *process)
 {
-	const struct progress *progress = host;
 	const uint64_t now_ns = progress->engine->now_ns;
 	struct ctl_stopped_peer *peer;
 	uint32_t epoch;
 	int32_t pid;
 
-	if (!is_visible(progress, dst, slot))
+	if (slot >= RXE_MAX_SLOTS || slot == progress->attachment->slot)
 		return RXE_PEER_UNKNOWN;
 	peer = &slot_at(progress, progress->attachment->slot)->stopped_peers[slot];
 	epoch = atomic_load(&slot_at(progress, slot)->epoch);
@@ -91,4 +93,18 @@ enum rxe_peer_life stopped_peer_life(void *host, const struct gid *dst, uint32_t
 		return is_starved(progress, slot, since_ns) ? RXE_PEER_STARVED : RXE_PEER_RUNS;
 	*process = epoch;
 	return RXE_PEER_STOPPED;
+}
+
+enum rxe_peer_life stopped_peer_life(void *host, const struct rxe_qp *qp, uint64_t since_ns,
+				     uint32_t *process)
+{
+	const struct progress *progress = host;
+
+	if (!looks(progress))
+		return RXE_PEER_UNKNOWN;
+	if (is_local(progress, &qp->flow.dst))
+		return local_life(progress, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT, since_ns,
+				  process);
+	return stopped_elsewhere_life(slot_at(progress, progress->attachment->slot), qp,
+				      progress->engine->now_ns, process);
 }

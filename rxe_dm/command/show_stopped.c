@@ -4,6 +4,7 @@
 #include <jansson.h>
 
 #include "lib/control/process.h"
+#include "lib/control/settings.h"
 #include "lib/control/shared.h"
 #include "net/link/clock.h"
 #include "rxe_dm/command/view.h"
@@ -53,29 +54,106 @@ static void show_program(const struct ctl_slot *slot, FILE *to)
 	fprintf(to, " %s[%d]", view_plain(comm, sizeof(comm), slot->comm, 15), (int)slot->pid);
 }
 
-void show_stopped(const struct view_device *device, FILE *to)
+/* A program of the device. Returns whether it is stopped. */
+static bool show_local(const struct ctl_shared *shared, uint32_t slot, FILE *to)
 {
 	static struct view_stopped stopped;
+
+	view_stopped(shared, slot, &stopped);
+	if (!stopped.is_stopped)
+		return false;
+	fprintf(to, "  stopped:");
+	show_program(&shared->slot[slot], to);
+	if (stopped.num_waiting)
+		fprintf(to,
+			", for at least %" PRIu64 " s; waiting for it:", age_s(stopped.since_ns));
+	for (uint32_t k = 0; k < stopped.num_waiting; k++)
+		show_program(&shared->slot[stopped.waiting[k]], to);
+	fprintf(to, "\n");
+	return true;
+}
+
+/* The next peer on another device that this slot's program waits for, from *next on; NULL: no
+ * more. */
+static const struct ctl_stopped_elsewhere *next_elsewhere(const struct ctl_slot *slot,
+							  uint32_t *next)
+{
+	while (*next < CTL_STOPPED_ELSEWHERE) {
+		const struct ctl_stopped_elsewhere *at = &slot->stopped_elsewhere[(*next)++];
+		const uint32_t epoch = atomic_load(&at->peer.epoch);
+
+		if (epoch && waits(slot, &at->peer, epoch, clock_now_ns()) &&
+		    ctl_process_is_stopped(at->pid))
+			return at;
+	}
+	return NULL;
+}
+
+/* Programs of other instances that this slot's program waits for. Returns whether there are any. */
+static bool show_elsewhere(const struct ctl_slot *slot, FILE *to)
+{
+	const struct ctl_stopped_elsewhere *at;
+	char address[CTL_GID_STR_MAX], comm[16], instance[sizeof(at->instance)];
+	uint32_t next = 0;
+	bool any = false;
+
+	while ((at = next_elsewhere(slot, &next))) {
+		any = true;
+		fprintf(to,
+			"  stopped: %s[%d] of instance '%s' (%s), for at least %" PRIu64
+			" s; waiting for it:",
+			view_plain(comm, sizeof(comm), at->comm, 15), (int)at->pid,
+			view_plain(instance, sizeof(instance), at->instance,
+				   sizeof(at->instance) - 1),
+			ctl_gid_str(&at->gid, address), age_s(atomic_load(&at->peer.since_ns)));
+		show_program(slot, to);
+		fprintf(to, "\n");
+	}
+	return any;
+}
+
+void show_stopped(const struct view_device *device, FILE *to)
+{
+	const struct ctl_shared *shared = device->shared;
 	bool any = false;
 
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
-		if (!device->shared->slot[i].pid)
+		if (!shared->slot[i].pid)
 			continue;
-		view_stopped(device->shared, i, &stopped);
-		if (!stopped.is_stopped)
-			continue;
-		any = true;
-		fprintf(to, "  stopped:");
-		show_program(&device->shared->slot[i], to);
-		if (stopped.num_waiting)
-			fprintf(to, ", for at least %" PRIu64 " s; waiting for it:",
-				age_s(stopped.since_ns));
-		for (uint32_t k = 0; k < stopped.num_waiting; k++)
-			show_program(&device->shared->slot[stopped.waiting[k]], to);
-		fprintf(to, "\n");
+		any |= show_local(shared, i, to);
+		any |= show_elsewhere(&shared->slot[i], to);
 	}
 	if (any)
 		fprintf(to, "\n");
+}
+
+static json_t *json_elsewhere(const struct ctl_stopped_elsewhere *at)
+{
+	char address[CTL_GID_STR_MAX], comm[16], instance[sizeof(at->instance)];
+	json_t *ret = json_object();
+
+	json_object_set_new(ret, "pid", json_integer(at->pid));
+	json_object_set_new(ret, "comm", json_string(view_plain(comm, sizeof(comm), at->comm, 15)));
+	json_object_set_new(ret, "instance",
+			    json_string(view_plain(instance, sizeof(instance), at->instance,
+						   sizeof(at->instance) - 1)));
+	json_object_set_new(ret, "address", json_string(ctl_gid_str(&at->gid, address)));
+	json_object_set_new(ret, "stopped_s",
+			    json_integer((json_int_t)age_s(atomic_load(&at->peer.since_ns))));
+	return ret;
+}
+
+static void show_json_waits(json_t *to, const struct ctl_slot *slot)
+{
+	const struct ctl_stopped_elsewhere *at;
+	json_t *ret = json_array();
+	uint32_t next = 0;
+
+	while ((at = next_elsewhere(slot, &next)))
+		json_array_append_new(ret, json_elsewhere(at));
+	if (json_array_size(ret))
+		json_object_set(to, "waits_for", ret);
+	json_decref(ret);
 }
 
 void show_json_stopped(json_t *to, const struct ctl_shared *shared, uint32_t slot)
@@ -83,6 +161,7 @@ void show_json_stopped(json_t *to, const struct ctl_shared *shared, uint32_t slo
 	static struct view_stopped stopped;
 	json_t *waiting;
 
+	show_json_waits(to, &shared->slot[slot]);
 	view_stopped(shared, slot, &stopped);
 	json_object_set_new(to, "stopped", json_boolean(stopped.is_stopped));
 	if (!stopped.num_waiting)

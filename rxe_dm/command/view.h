@@ -100,7 +100,8 @@ struct view_stopped {
 };
 void view_stopped(const struct ctl_shared *shared, uint32_t slot, struct view_stopped *ret);
 void show_stopped(const struct view_device *device, FILE *to);
-/* Adds "stopped" to a program; where programs wait for it, "stopped_s" and "waiting" as well. */
+/* Adds "stopped" to a program; where programs wait for it, "stopped_s" and "waiting" as well; where
+ * it waits for programs of other instances, "waits_for". */
 void show_json_stopped(struct json_t *to, const struct ctl_shared *shared, uint32_t slot);
 
 /* show_cm.c: ids of the connection manager, and attempts to connect that failed. */

@@ -10,6 +10,7 @@
 
 #include "lib/control/client.h"
 #include "lib/control/log.h"
+#include "lib/control/published.h"
 #include "rxe_dm/server/cm/gsi.h"
 #include "rxe_dm/server/cm/host.h"
 #include "rxe_dm/server/context.h"
@@ -122,6 +123,8 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	rc = gsi_open(device);
 	if (rc == 0 && device->link.kind == CTL_LINK_ETHERNET)
 		carrier_open(device);
+	if (rc == 0 && settings->stopped == CTL_STOPPED_WAIT)
+		ctl_publish(settings->instance, &device->link.gid, device->shared_fd);
 	return rc;
 }
 
@@ -161,6 +164,7 @@ void device_fini(struct device *device)
 {
 	carrier_close(device);
 	if (device->shared) {
+		ctl_unpublish(device->instance->settings.instance, &device->link.gid);
 		release_all(device);
 		munmap(device->shared, sizeof(*device->shared));
 		device->shared = NULL;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Programs that are stopped: their peers on the device wait for them, longer than their retries last, and all come to a good end."""
+"""Programs that are stopped: their peers on this machine wait for them, longer than their retries last, and all come to a good end."""
 
 import contextlib
 import functools
+import json
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ from cases_python import PYTHON
 from cases_rdmacm import listens, need_library
 from cases_trouble import sent, wait_clean, wait_traffic
 from cases_veth import device
+from cases_labs import Lab
 from instance import Instance, free_port, need_program
 from namespaces import Pair
 from program import Failure, Program, Skip, until
@@ -149,18 +151,18 @@ def on_interface(build):
         stop_target(instance, [*WRITES, "-D", "6"], by_signal)
 
 
-def stop_in_wait(instance, target, waiting):
+def stop_in_wait(instance, target, is_waiting):
     """Stops a program until another one waits for it. A stop after the last ACK, of which the other one knows nothing, is tried again."""
     for _ in range(TRIES):
         target.kill(signal.SIGSTOP)
         end = time.monotonic() + CM_TIMEOUT_S + 1
-        until(lambda end=end: time.monotonic() > end or waits(instance, target.pid, [waiting.pid]), "end of a timeout")
-        if waits(instance, target.pid, [waiting.pid]):
+        until(lambda end=end: time.monotonic() > end or is_waiting(), "end of a timeout")
+        if is_waiting():
             return
         before = sent(instance)
         target.kill(signal.SIGCONT)
         until(lambda before=before: sent(instance) > before + 20, "traffic after a stop")
-    raise Failure(f"{TRIES} stops, and {waiting.title} has not waited once")
+    raise Failure(f"{TRIES} stops of {target.title}, and its peer has not waited once")
 
 
 def connected(build, args, bind, join, **settings):
@@ -173,7 +175,7 @@ def connected(build, args, bind, join, **settings):
         server.wait_until(lambda: listens(instance), "listener")
         client = instance.start([*args, *join, instance.address], title=f"{args[0]} (client)")
         client.wait_until(lambda: sent(instance) > 200, "traffic")
-        stop_in_wait(instance, server, client)
+        stop_in_wait(instance, server, lambda: waits(instance, server.pid, [client.pid]))
         before = sent(instance)
         until(lambda: waits(instance, server.pid, [client.pid], CM_TIMEOUT_S), "wait of a whole timeout")
         if sent(instance) != before:
@@ -231,6 +233,71 @@ def killed(build):
         wait_clean(instance)
 
 
+def waits_elsewhere(shown, waiting, pid, instance, seconds):
+    """Whether a program of 'rxe_dm show --json' waits for a program of another instance, for this time at least."""
+    for device in shown["devices"]:
+        for program in device["programs"]:
+            if program["pid"] == waiting:
+                return any(peer["pid"] == pid and peer["instance"] == instance and peer["stopped_s"] >= seconds
+                           for peer in program.get("waits_for", []))
+    return False
+
+
+def other_instance(build):
+    """The peer belongs to another instance, whose server publishes its device."""
+    with Instance(build, "stopped_first") as first, Instance(build, "stopped_second") as second:
+        port, name = free_port(), first.env["RXE_DM_INSTANCE"]
+        server = first.serve([*WRITES, "-D", "5"], port)
+        client = second.join([*WRITES, "-D", "5"], port, first)
+        wait_traffic(second)
+        with by_signal(server):
+            until(lambda: waits_elsewhere(second.show(), client.pid, server.pid, name, STOP_S), "wait for another instance's program", 60)
+            text = second.command("show").stdout
+        if not re.search(rf"^  stopped: ib_write_bw\[{server.pid}\] of instance '{name}' \({first.address}\), for at least \d+ s; "
+                         rf"waiting for it: ib_write_bw\[{client.pid}\]$", text, re.MULTILINE):
+            raise Failure(f"rxe_dm show:\n{text}")
+        both_end(server, client)
+
+
+def rping_elsewhere(build):
+    """A connection of librdmacm to another instance: the server is stopped between two answers."""
+    with Instance(build, "stopped_first") as first, Instance(build, "stopped_second") as second:
+        need_library(first)
+        args = [*RPING, "-p", str(free_port()), "-a", first.address]
+        server = first.start([*args, "-s"], title="rping (server)")
+        server.wait_until(lambda: listens(first), "listener")
+        client = second.start([*args, "-c"], title="rping (client)")
+        client.wait_until(lambda: sent(second) > 200, "traffic")
+        stop_in_wait(first, server, lambda: waits_elsewhere(second.show(), client.pid, server.pid, first.env["RXE_DM_INSTANCE"], 0))
+        server.kill(signal.SIGCONT)
+        for program in (client, server):
+            if program.wait(60) != 0:
+                raise Failure(f"{program.title}: exit {program.process.returncode}")
+
+
+def program_of(lab, node, name):
+    """The number of a node's program, as the lab sees it; None: it has no device yet."""
+    return next((program["pid"] for program in lab.device(node)["programs"] if program["comm"] == name and program["qps"]), None)
+
+
+def lab_node(build, mode):
+    """A program of one node is stopped, as by a debugger there; its peer is on another node."""
+    with Lab(build, "two_hosts", mode) as lab:
+        args = [*WRITES, "-D", "5", "-p", "18515"]
+        server = lab.start("a", *args)
+        server.wait_until(lambda: lab.listens("a", 18515), "a listener on a")
+        client = lab.start("b", *args, lab.address("a"))
+        client.wait_until(lambda: lab.device("b")["counters"]["sent_pkts"] > 1000, "traffic")
+        pid, waiting = (program_of(lab, node, "ib_write_bw") for node in "ab")
+        lab.need("exec", "a", "kill", "-STOP", str(pid))
+        try:
+            until(lambda: waits_elsewhere(json.loads(lab.need("show", "--json"))["nodes"]["b"], waiting, pid, "two_hosts.a", STOP_S),
+                  "wait for a program of node a", 60)
+        finally:
+            lab.need("exec", "a", "kill", "-CONT", str(pid))
+        both_end(server, client)
+
+
 def ranks(instance):
     return [program["pid"] for device in instance.show()["devices"] for program in device["programs"] if program["qps"]]
 
@@ -269,6 +336,10 @@ CASES = {
     "stopped_rping_memory_link": functools.partial(connected, args=RPING, bind=["-s", "-a"], join=["-c", "-a"], link="memory"),
     "stopped_rsockets": functools.partial(connected, args=RSTREAM, bind=["-b"], join=["-s"]),
     "stopped_both": both,
+    "stopped_other_instance": other_instance,
+    "stopped_rping_other_instance": rping_elsewhere,
+    "stopped_lab_node": functools.partial(lab_node, mode="namespaces"),
+    "stopped_lab_node_loopback": functools.partial(lab_node, mode="loopback"),
     "stopped_killed": killed,
     "stopped_openmpi": openmpi,
 }

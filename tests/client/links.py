@@ -8,7 +8,7 @@ NOT_OVER_MEMORY = {
     "the link uses no UDP port": ["busy_port", "busy_everywhere", "lost_udp", "lost_firewall"],
     "the link needs no address of the host": ["bad_commands", "run_checks_settings"],
     "tcpdump sees no packet": ["tshark_*"],
-    "the link reaches no other device": ["across_instances", "capture_two_devices", "verbs_word", "verbs_foreign"],
+    "the link reaches no other device": ["across_instances", "stopped_other_instance", "stopped_rping_other_instance", "stopped_lab_node*", "capture_two_devices", "verbs_word", "verbs_foreign"],
     "the link reaches no other network namespace": [
         "capture_veth", "veth_pingpong", "veth_loss_*", "veth_exactly_once", "rdmacm_fi_*", "cm_veth*", "rsocket_udpong_veth_*"],
     "the case is about another link": ["vethdev_*", "stopped_ethernet_link"],

@@ -166,16 +166,16 @@ static uint32_t completing(void *host, const struct rxe_qp *qp, bool is_recv)
 	return --injection->nth == 0 ? injection->status : RXE_WC_SUCCESS;
 }
 
-static enum rxe_peer_life peer_life(void *host, const struct gid *dst, uint32_t slot,
-				    uint64_t since_ns, uint32_t *process)
+static enum rxe_peer_life peer_life(void *host, const struct rxe_qp *qp, uint64_t since_ns,
+				    uint32_t *process)
 {
 	const struct node *node = host, *peer;
 
 	(void)since_ns;
-	peer = node->find_local ? node->find_local(node->find_context, dst) : NULL;
+	peer = node->find_local ? node->find_local(node->find_context, &qp->flow.dst) : NULL;
 	if (!peer)
 		return RXE_PEER_UNKNOWN;
-	assert(peer->engine.cfg.slot == slot);
+	assert(peer->engine.cfg.slot == qp->attr.dest_qp_num >> RXE_SLOT_SHIFT);
 	if (*process && *process != peer->process)
 		return RXE_PEER_EXITED;
 	if (!peer->is_stopped)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "emu/qp.h"
 #include "lib/control/process.h"
 #include "lib/control/protocol.h"
 #include "lib/progress/progress.h"
@@ -79,10 +80,11 @@ static void teardown(void)
  * engine last ran. */
 static enum rxe_peer_life life(uint64_t ran_ns)
 {
+	const struct rxe_qp qp = { .flow.dst = gid, .attr.dest_qp_num = PEER << RXE_SLOT_SHIFT };
 	uint32_t process = 0;
 
 	atomic_store(&peer->presence.at_ns, ran_ns);
-	return stopped_peer_life(&dev->progress, &gid, PEER, NOW_NS - SECOND_NS, &process);
+	return stopped_peer_life(&dev->progress, &qp, NOW_NS - SECOND_NS, &process);
 }
 
 static bool becomes_runnable(bool runnable)
