@@ -15,6 +15,7 @@ from cases_python import PYTHON
 from cases_rdmacm import listens, need_library
 from cases_trouble import sent, wait_clean, wait_traffic
 from cases_veth import device
+from cases_faults import add, fired
 from cases_labs import Lab
 from instance import Instance, free_port, need_program
 from namespaces import Pair
@@ -275,6 +276,47 @@ def rping_elsewhere(build):
                 raise Failure(f"{program.title}: exit {program.process.returncode}")
 
 
+def listeners(instance):
+    return sum(one["state"] == "listening" for one in instance.show().get("rdma_ids", []))
+
+
+def exchanges(instance):
+    """Stops a listener before a client connects, and the server of a connection before its client exits. Rules count the REQs and
+    DREQs that are sent again. Returns the programs: both that are stopped, and the client that connects."""
+    need_library(instance)
+    servers, common = [], []
+    for _ in range(2):
+        common.append(["rping", "-a", instance.address, "-p", str(free_port())])
+        server = instance.start([*common[-1], "-s"], title="rping (server)")
+        server.wait_until(lambda: listeners(instance) > len(servers), "listener")
+        servers.append(server)
+    leaving = instance.start([*common[0], "-c"], title="rping that leaves")
+    leaving.wait_until(lambda: sent(instance) > 200, "traffic")
+    add(instance, "cm_drop message=REQ dir=out nth=2..99", "cm_drop message=DREQ dir=out nth=2..99")
+    for server in servers:
+        server.kill(signal.SIGSTOP)
+    leaving.kill()
+    return servers, instance.start([*common[1], "-c", "-C", "1"], title="rping that joins")
+
+
+def connections(build):
+    """The timers of a REQ and a DREQ stand still while the program that must answer is stopped. With 'lose' they do not: both are sent
+    again by the time at which that is judged."""
+    with Instance(build, "stopped_cm") as instance, Instance(build, "stopped_cm_lose", stopped="lose") as loser:
+        servers, joining = exchanges(instance)
+        others, _ = exchanges(loser)
+        until(lambda: all(fired(loser)), "second REQ and DREQ where peers do not wait", 60)
+        if any(fired(instance)):
+            raise Failure("a REQ or DREQ was sent again to a stopped program")
+        for one in (instance, loser):
+            one.command("fault", "clear")
+        for server in servers + others:
+            server.kill(signal.SIGCONT)
+        if joining.wait(60) != 0 or servers[1].wait(60) != 0:
+            raise Failure("the connection to a listener that was stopped has failed")
+        servers[0].wait_for_line("DISCONNECT EVENT", 60)
+
+
 def program_of(lab, node, name):
     """The number of a node's program, as the lab sees it; None: it has no device yet."""
     return next((program["pid"] for program in lab.device(node)["programs"] if program["comm"] == name and program["qps"]), None)
@@ -336,6 +378,7 @@ CASES = {
     "stopped_rping_memory_link": functools.partial(connected, args=RPING, bind=["-s", "-a"], join=["-c", "-a"], link="memory"),
     "stopped_rsockets": functools.partial(connected, args=RSTREAM, bind=["-b"], join=["-s"]),
     "stopped_both": both,
+    "stopped_connections": connections,
     "stopped_other_instance": other_instance,
     "stopped_rping_other_instance": rping_elsewhere,
     "stopped_lab_node": functools.partial(lab_node, mode="namespaces"),
