@@ -43,11 +43,11 @@ int main(int argc, char **argv)
 class Lab:
     """with Lab(build, 'star') as lab: the lab of that file, under a folder of labs of its own. user: who runs the command."""
 
-    def __init__(self, build, file, mode="namespaces", user=None):
+    def __init__(self, build, file, mode="namespaces", user=None, env=None):
         self.command_path = os.path.join(build, "rxe_dm", "rxe_dm")
         self.file, self.mode, self.user = os.path.join(LABS, file + ".yaml"), mode, user
         self.programs = []
-        self.env = clean_environment()
+        self.env = dict(clean_environment(), **(env or {}))
 
     def __enter__(self):
         need_program("ip")
@@ -212,6 +212,66 @@ def slow(build, mode):
             raise Failure(f"up does not say what is missing: {lab.said}")
 
 
+ALL_KEYS = """name: shaped
+topology:
+  nodes: {a: {}, b: {}, s: {kind: bridge}}
+  links:
+    - {endpoints: ["a:eth1", "b:eth1"], delay: 5ms, loss: 1%, rate: 50mbit, limit: 200}
+    - {endpoints: ["a:eth2", "s:port1"], delay: 250us}
+    - {endpoints: ["b:eth2", "s:port2"], rate: 1gbit}
+    - {endpoints: ["a:eth3", "b:eth3"], limit: 50}
+"""
+# What leaves at each end of the links; an end at a switch has the name of the link.
+NETEM = ["dev eth1 root netem limit 200 delay 5000us loss 1.000000% rate 50000000bit"] * 2 + [
+    "dev eth2 root netem delay 250us", "dev link1.1 root netem delay 250us",
+    "dev eth2 root netem rate 1000000000bit", "dev link2.1 root netem rate 1000000000bit"] + ["dev eth3 root netem limit 50"] * 2
+# Queues have a length in bytes here: packets of 1514, and the burst.
+NO_NETEM = ["dev eth1 root tbf rate 50000000bit burst 25000 limit 327800"] * 2 + [
+    "dev eth2 root tbf rate 1000000000bit burst 500000 limit 2014000",
+    "dev link2.1 root tbf rate 1000000000bit burst 500000 limit 2014000"] + ["dev eth3 root pfifo limit 50"] * 2
+RULES = {"a": ["drop dir=out probability=0.01 seed=1", "delay time=5ms dir=out", "delay time=250us"],
+         "b": ["drop dir=out probability=0.01 seed=2", "delay time=5ms dir=out"]}
+# Stands for tc(8): a kernel that has netem, or one that has not. What it is called with is in the file beside it.
+FAKE_TC = """#!/bin/sh
+case "$*" in
+*netem*) if [ -e "${0%/*}/no_netem" ]; then echo 'Error: Specified qdisc kind is unknown.' >&2; exit 2; fi ;;
+esac
+case "$*" in *probe0*) ;; *) echo "$*" >>"${0%/*}/calls" ;; esac
+"""
+
+
+def need_syntax(calls):
+    """The real tc takes the words, whatever this kernel then says."""
+    for call in calls:
+        words = call.split()
+        words[words.index("dev") + 1] = "lo"
+        done = subprocess.run(["unshare", "--net", "tc", *words], capture_output=True, text=True, check=False)
+        if done.returncode == 1 or "Illegal" in done.stderr or "What is" in done.stderr:
+            raise Failure(f"tc {call}: {done.returncode} {done.stderr}")
+
+
+def shaped(build, has_netem):
+    """Each property of a link becomes words of tc(8), or fault rules with a sentence about it."""
+    need_program("tc")
+    with tempfile.TemporaryDirectory(prefix="rxe_dm-test-tc-") as folder:
+        for name, text in {"tc": FAKE_TC, "shaped.yaml": ALL_KEYS, **({} if has_netem else {"no_netem": ""})}.items():
+            with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+                f.write(text)
+        os.chmod(os.path.join(folder, "tc"), 0o755)
+        with Lab(build, os.path.join(folder, "shaped"), env={"PATH": f"{folder}:{os.environ['PATH']}"}) as lab:
+            with open(os.path.join(folder, "calls"), encoding="ascii") as f:
+                calls = f.read().splitlines()
+            if sorted(calls) != sorted(f"qdisc add {words}" for words in (NETEM if has_netem else NO_NETEM)):
+                raise Failure("tc was called with\n" + "\n".join(calls))
+            need_syntax(set(calls))
+            if ("note: this kernel has no netem (module sch_netem): delay and loss are fault rules" in lab.said) == has_netem:
+                raise Failure(f"lab up says {lab.said}")
+            for node, rules in RULES.items():
+                found = [rule["rule"] for device in json.loads(lab.need("show", "--json"))["nodes"][node]["devices"] for rule in device["faults"]]
+                if found != ([] if has_netem else rules):
+                    raise Failure(f"the rules of {node} are {found}")
+
+
 def partition(build, mode):
     """A queue pair whose network is cut and heals goes on; across the cut nobody hears, within a part all goes on."""
     with Lab(build, "partition", mode) as lab:
@@ -369,6 +429,8 @@ CASES = {
     "lab_mpich": mpich,
     "lab_slow": functools.partial(slow, mode="namespaces"),
     "lab_slow_loopback": functools.partial(slow, mode="loopback"),
+    "lab_netem": functools.partial(shaped, has_netem=True),
+    "lab_no_netem": functools.partial(shaped, has_netem=False),
     "lab_partition": functools.partial(partition, mode="namespaces"),
     "lab_partition_loopback": functools.partial(partition, mode="loopback"),
     "lab_rails": rails,
