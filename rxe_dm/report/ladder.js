@@ -89,10 +89,18 @@ function readColours() {
     colour[name] = style.getPropertyValue("--" + name).trim();
 }
 
-function fitCanvas() {
-  const ratio = devicePixelRatio || 1, box = canvas.parentElement.getBoundingClientRect();
-  width = Math.max(200, box.width - 2);
-  height = Math.max(200, box.height - 2);
+/* On paper: of the shape of #frame in page.css, and wide enough for texts on both sides. */
+const PAPER = { width: 949, height: 1117, ratio: 2 };
+
+function sizeOfFrame() {
+  const box = canvas.parentElement.getBoundingClientRect();
+  return { width: Math.max(200, box.width - 2), height: Math.max(200, box.height - 2), ratio: devicePixelRatio || 1 };
+}
+
+function fitCanvas(size = sizeOfFrame()) {
+  const ratio = size.ratio;
+  width = size.width;
+  height = size.height;
   canvas.width = width * ratio;
   canvas.height = height * ratio;
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -4,7 +4,7 @@ as a map. SVG, drawn from `rxe_dm show --json`; without it from the packets, whi
 
 from markup import element, size_text, table, text
 
-BOX_WIDTH, GAP, LINE, TOP = 300, 140, 20, 34
+BOX_WIDTH, GAP, LINE, TOP = 380, 120, 20, 34
 MOST_LINES = 60
 
 

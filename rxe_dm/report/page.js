@@ -1,4 +1,4 @@
-/* What a person does: choices, keys, clicks, and links of the form #p=PACKET, #t=NANOSECONDS, with &qp=, &scale=, &theme=. */
+/* What a person does: choices, keys, clicks, and links of the form #p=PACKET, #c=CALL, #t=NANOSECONDS, with &qp=, &scale=, &theme=. */
 const ROWS_MAX = 200;
 
 function byId(id) {
@@ -64,10 +64,27 @@ function drawDetail() {
 
 function pick(i, follow) {
   view.picked = i;
+  S.picked = -1;
   const rank = rankOf(i);
   if (follow && rank >= 0 && (place(rank) < view.from || place(rank) > view.to - (view.to - view.from) * 0.05)) showAt(place(rank));
   drawDetail();
   redraw();
+}
+
+/* A call: its row, its sign and what it was given. No packet is picked then. */
+function pickStep(i, follow) {
+  S.picked = i;
+  view.picked = -1;
+  const at = stepPlace(i);
+  if (follow && (at < view.from || at > view.to - (view.to - view.from) * 0.05)) showAt(at);
+  drawStepDetail(i);
+  redraw();
+}
+
+function pickNextStep(step) {
+  let i = S.picked >= 0 ? S.picked + step : stepAt(view.from);
+  while (i >= 0 && i < S.time.length && !stepChosen(i)) i += step;
+  if (i >= 0 && i < S.time.length) pickStep(i, true);
 }
 
 function pickNext(step) {
@@ -121,8 +138,7 @@ function goToTime(ns) {
 
 function fromHash() {
   const given = new URLSearchParams(location.hash.slice(1));
-  if (given.has("theme")) document.documentElement.dataset.theme = given.get("theme");
-  readColours();
+  if (given.has("theme")) setTheme(given.get("theme") === "dark" ? "dark" : "light");
   rechoose(() => {
     if (given.has("scale")) byId("scale").value = view.scale = given.get("scale") === "time" ? "time" : "even";
     if (given.has("qp")) byId("qp").value = view.qp = Number(given.get("qp"));
@@ -131,8 +147,9 @@ function fromHash() {
   if (given.has("rows")) view.to = view.from + Number(given.get("rows"));
   if (given.has("whole")) whole();
   if (given.has("t")) goToTime(Number(given.get("t")));
+  if (given.has("c") && S.time.length) pickStep(Math.min(S.time.length - 1, Number(given.get("c"))), true);
   if (given.has("p")) pick(Math.min(DATA.count - 1, Number(given.get("p"))), true);
-  if (given.has("t") || given.has("p")) byId("ladder-part").scrollIntoView();
+  if (["t", "p", "c"].some(name => given.has(name))) byId("ladder-part").scrollIntoView();
   clampView();
   redraw();
 }
@@ -140,7 +157,7 @@ function fromHash() {
 function key(event) {
   const actions = { ArrowDown: () => pickNext(1), ArrowUp: () => pickNext(-1), PageDown: () => move(0.9), PageUp: () => move(-0.9),
     Home: () => move(-1e9), End: () => move(1e9), "+": () => zoom(0.5), "=": () => zoom(0.5), "-": () => zoom(2), 0: whole,
-    n: () => pickMarked(1), p: () => pickMarked(-1) };
+    n: () => pickMarked(1), p: () => pickMarked(-1), c: () => pickNextStep(1), C: () => pickNextStep(-1) };
   if (!actions[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   actions[event.key]();
@@ -184,13 +201,28 @@ function legend() {
   legendItem("failed: filled", picture => svg("path", { d: SIGNS.completion, fill: "var(--lost)" }, picture));
 }
 
+let theme = "light";
+
+function setTheme(name) {
+  theme = document.documentElement.dataset.theme = name;
+  readColours();
+}
+
+/* At once: a page is printed as it is when the event returns. */
+function redrawFor(size, name) {
+  document.documentElement.dataset.theme = name;
+  readColours();
+  fitCanvas(size);
+  drawRows(drawLadder());
+}
+
 function listen() {
   canvas.addEventListener("keydown", key);
   canvas.addEventListener("wheel", wheel, { passive: false });
   canvas.addEventListener("pointermove", drag);
   canvas.addEventListener("click", event => {
     const step = stepNear(event.offsetX, event.offsetY), i = step < 0 ? packetAt(event.offsetX, event.offsetY) : -1;
-    if (step >= 0) drawStepDetail(step);
+    if (step >= 0) pickStep(step, false);
     else if (i >= 0) pick(i, false);
   });
   byId("rows").addEventListener("click", event => {
@@ -199,7 +231,7 @@ function listen() {
   });
   byId("steps").addEventListener("click", event => {
     const row = event.target.closest("tr[data-step]");
-    if (row) drawStepDetail(Number(row.dataset.step));
+    if (row) pickStep(Number(row.dataset.step), true);
   });
   byId("charts").addEventListener("click", event => {
     const picture = event.target.closest("svg"), box = picture && picture.getBoundingClientRect();
@@ -214,17 +246,18 @@ function listen() {
   const clicks = { in: () => zoom(0.5), out: () => zoom(2), whole, before: () => pickMarked(-1), after: () => pickMarked(1) };
   for (const [id, act] of Object.entries(clicks)) byId(id).addEventListener("click", () => { act(); redraw(); });
   byId("theme").addEventListener("click", () => {
-    document.documentElement.dataset.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    readColours();
+    setTheme(theme === "dark" ? "light" : "dark");
     redraw();
   });
   addEventListener("resize", () => { fitCanvas(); redraw(); });
+  addEventListener("beforeprint", () => redrawFor(PAPER, "light"));
+  addEventListener("afterprint", () => redrawFor(sizeOfFrame(), theme));
   addEventListener("hashchange", fromHash);
 }
 
 function start() {
   byId("step-list").hidden = !S.time.length;
-  document.documentElement.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   DATA.qps.forEach((qp, index) => {
     const option = byId("qp").appendChild(document.createElement("option"));
     option.value = index;
@@ -232,7 +265,6 @@ function start() {
   });
   classify();
   choose();
-  readColours();
   fitCanvas();
   view.to = Math.min(60, extent());
   clampView();

@@ -107,6 +107,16 @@ function drawMarks(found) {
   }
 }
 
+function drawPickedStep() {
+  const i = S.picked, x = columnX(S.column[i]) + 9 * stepSide(i), y = yOf(stepPlace(i));
+  if (y < TOP) return;
+  pen.fillStyle = colour.pick;
+  pen.fillRect(x - 9, y - 9, 18, 18);
+  pen.strokeStyle = colour.ink;
+  pen.lineWidth = 1;
+  pen.strokeRect(x - 9, y - 9, 18, 18);
+}
+
 function drawSigns(found) {
   pen.lineWidth = 1.4;
   for (const failed of [0, 1]) {
@@ -123,6 +133,7 @@ function drawSigns(found) {
 
 function drawSteps() {
   const found = stepsInView(), labels = new Labels();
+  if (S.picked >= 0 && columnX(S.column[S.picked]) !== undefined) drawPickedStep();
   if (found.length > 300) return drawMarks(found);
   drawSigns(found);
   pen.font = "11px system-ui, sans-serif";
@@ -157,6 +168,7 @@ function stepRow(i) {
     S.queue[i] === NONE ? "" : S.level[i], S.cq[i] === NONE ? "" : S.fill[i]];
   for (const cell of cells) row.appendChild(document.createElement("td")).textContent = cell;
   row.dataset.step = i;
+  if (i === S.picked) row.className = "picked";
   return row;
 }
 

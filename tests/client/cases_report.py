@@ -10,7 +10,7 @@ import tempfile
 import chromium
 import pcapng
 from cases_capture import Taken
-from cases_explore import calls_in
+from cases_explore import bugs_of, calls_in
 from instance import Instance, free_port
 from program import Failure
 
@@ -173,6 +173,58 @@ def calls(build):
             raise Failure("ibv_rc_pingpong sends from the buffer that it receives to: there should be a finding")
 
 
+# Presses keys in the ladder, prints, and writes what came of it into the page.
+HAND = """<pre id="hand"></pre><script>
+const lines = [];
+function note(name) {
+  lines.push([name, view.picked, S.picked, view.from, view.to, canvas.width, document.documentElement.dataset.theme].join(" "));
+}
+note("start");
+for (const key of ["ArrowDown", "ArrowDown", "ArrowUp", "n", "c", "c", "C", "0", "+", "End", "Home", "PageDown", "PageUp", "-"]) {
+  canvas.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }));
+  note(key);
+}
+for (const name of ["beforeprint", "afterprint"]) {
+  dispatchEvent(new Event(name));
+  note(name);
+}
+const controls = [...document.querySelectorAll("button, select, a, canvas, summary")];
+lines.push("reachable " + controls.filter(one => one.tabIndex >= 0).length + " " + controls.length);
+document.getElementById("hand").textContent = lines.join("\\n");
+</script></body>"""
+
+
+def by_hand(build):
+    """All that the mouse does has a key, and a page on paper is light and as wide as the paper, whatever the window is."""
+    with tempfile.TemporaryDirectory() as record, Instance(build, "report_by_hand") as instance:
+        instance.command("start")
+        instance.command("fault", "add", "drop", "opcode=RC_WRITE_ONLY", "dir=out", "nth=4")
+        done = instance.command("run", "--record", record, "--", bugs_of(build), "early_ack", "corrected", timeout_s=60)
+        if done.returncode != 0:
+            raise Failure(f"rxe_dm run --record: exit {done.returncode}: {done.stderr}")
+        path = report(instance, record)
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page.replace("</body>", HAND))
+        lines = [line.split() for line in chromium.shown(path, "theme=dark").texts["hand"].splitlines()]
+        print("\n".join(" ".join(line) for line in lines))
+        start, down, second, up, marked, call, later, earlier, whole, near, end, home, page_down, page_up, far, paper, screen, controls = lines
+        lost = re.search(r'<a href="#p=(\d+)">fault 1: drop', page)[1]
+        need("packets picked by arrows and n", [start[1], down[1], second[1], up[1], marked[1]], ["-1", "0", "1", "0", lost])
+        need("calls picked by c and Shift c", [int(later[2]) - int(call[2]), earlier[2], call[1]], [1, call[2], "-1"])
+        spans = [float(line[4]) - float(line[3]) for line in (whole, near, far)]
+        if not spans[1] < spans[0] or not spans[1] < spans[2]:
+            raise Failure(f"0, + and - show {spans}")
+        need("End, Home", [end[4], home[3]], [whole[4], whole[3]])
+        if not float(page_down[3]) > float(home[3]) or page_up[3] != home[3]:
+            raise Failure(f"Page Down, Page Up: from {home[3]} to {page_down[3]}, {page_up[3]}")
+        need("themes on the screen, on paper, on the screen", [start[6], paper[6], screen[6]], ["dark", "light", "dark"])
+        if paper[5] == start[5] or screen[5] != start[5]:
+            raise Failure(f"the ladder is {start[5]} pixels wide, on paper {paper[5]}, then {screen[5]}")
+        need("controls that keys reach", controls[1], controls[2])
+
+
 def refused(build):
     """What is no capture is named, with what to do; no file is written."""
     with tempfile.TemporaryDirectory() as folder, Instance(build, "report_refused") as instance:
@@ -190,5 +242,6 @@ def refused(build):
 CASES = {
     "report_drawn": drawn,
     "report_calls": calls,
+    "report_by_hand": by_hand,
     "report_refused": refused,
 }
