@@ -106,7 +106,7 @@ static void fill_stack(struct findings *to, struct finding_stack *ret,
 	ret->depth = where->stack->depth;
 	/* Return addresses: one less is inside the call. */
 	for (uint32_t i = 0; i < ret->depth; i++)
-		ret->frame[i] = module_frame(to, where->stack->pc[i] - 1);
+		ret->frame[i] = module_frame(to, where->stack->modules, where->stack->pc[i] - 1);
 }
 
 /* True: a command got the notice. */

@@ -67,6 +67,7 @@ uint32_t check_stack_thread(void)
 
 void check_stack_take(struct check_stack *ret)
 {
+	ret->modules = NULL;
 	ret->depth = 0;
 	ret->thread = check_stack_thread();
 	_Unwind_Backtrace(add_frame, ret);

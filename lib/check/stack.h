@@ -8,7 +8,10 @@
 
 #include "lib/findings/record.h"
 
+struct ctl_modules;
+
 struct check_stack {
+	const struct ctl_modules *modules; /* of another process's stack; NULL: this process's */
 	uint32_t depth;
 	uint32_t thread; /* gettid(2) */
 	uintptr_t pc[FINDING_DEPTH];

@@ -27,7 +27,8 @@
 #include "net/link/udp/udp.h"
 #include "net/wire/gid.h"
 
-#define CTL_SHARED_PAGE 4096
+#define CTL_SHARED_PAGE	  4096
+#define CTL_CHECKED_BYTES (256u * 1024)
 
 /* Type of a work queue in records of failures: no value of enum ibv_qp_type. */
 #define CTL_QPT_WQ 30
@@ -220,6 +221,8 @@ struct ctl_slot {
 	/* By the peer's slot. */
 	struct ctl_stopped_peer stopped_peers[RXE_MAX_SLOTS];
 	struct ctl_stopped_elsewhere stopped_elsewhere[CTL_STOPPED_ELSEWHERE];
+	/* What a process under --check publishes (lib/control/checked.h). Else untouched. */
+	_Alignas(CTL_SHARED_PAGE) uint8_t checked[CTL_CHECKED_BYTES];
 	/* Its queue pairs in TIME_WAIT, and its delayed ACKs. Outlives the process: the server
 	 * answers for them then. */
 	_Alignas(CTL_SHARED_PAGE) struct rxe_time_wait_table time_wait;
