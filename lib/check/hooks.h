@@ -10,6 +10,7 @@
 #include "lib/check/listener.h"
 #include "lib/check/mem_arrival.h"
 #include "lib/check/mem_overlap.h"
+#include "lib/check/mem_peer.h"
 #include "lib/check/mem_send.h"
 #include "lib/check/mem_stack.h"
 #include "lib/check/mem_stale.h"
@@ -42,6 +43,7 @@ static inline void hook_posting(struct check_request *request)
 	mem_arrival_posting(request);
 	race_posting(request);
 	portable_posting(request);
+	mem_peer_posting(request);
 }
 
 /* The device has taken a list of requests. */

@@ -7,6 +7,7 @@
 #include <utlist.h>
 
 #include "lib/check/held.h"
+#include "lib/check/mem_peer.h"
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/region.h"
@@ -39,7 +40,10 @@ void mem_remote_ending(const struct check_object *object)
 {
 	struct search search = { .region = object->part };
 
-	if (!search.region || !search.region->requests)
+	if (!search.region)
+		return;
+	mem_peer_deregistered(object);
+	if (!search.region->requests)
 		return;
 	object_each(NULL, visit, &search);
 	if (!search.found)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* RXE-MEM-008: a region is deregistered while requests of the peer to it are outstanding, where the
- * peer is of this process. */
+ * peer is of this device; of another process in mem_peer.c. */
 #ifndef RXE_CHECK_MEM_REMOTE_H
 #define RXE_CHECK_MEM_REMOTE_H
 

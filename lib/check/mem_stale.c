@@ -8,7 +8,9 @@
 #include <utlist.h>
 
 #include "emu/container_of.h"
+#include "lib/check/access.h"
 #include "lib/check/check.h"
+#include "lib/check/mem_peer.h"
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/region.h"
@@ -24,6 +26,7 @@ struct note {
 	const struct check_region *region;
 	enum watch_end how;
 	struct check_stack where;
+	uint64_t published; /* access.c; 0: it is not */
 };
 
 static struct span_set notes = SPAN_SET(12);
@@ -36,6 +39,8 @@ static struct note *note_of(struct span *span)
 static void drop(struct note *note)
 {
 	span_remove(&notes, &note->span);
+	if (note->published)
+		access_forget(note->region, note->published);
 	free(note);
 }
 
@@ -43,6 +48,12 @@ struct ending {
 	uintptr_t start, end;
 	enum watch_end how;
 };
+
+/* The device of a dead one may be closed. */
+static bool is_alive(const struct check_object *object)
+{
+	return object && !object->dead;
+}
 
 static void visit(struct check_region *region, void *arg)
 {
@@ -62,6 +73,11 @@ static void visit(struct check_region *region, void *arg)
 	if (notes.count == NOTES_MAX)
 		drop(note_of(notes.first));
 	span_add(&notes, &note->span);
+	if (access_is_open(region) && is_alive(region->object) &&
+	    access_is_shared(region->object->context)) {
+		note->published = access_note(region, &note->span, &note->where);
+		mem_peer_ended(region, &note->span, ending->how);
+	}
 }
 
 /* Pages that are given back are still mapped, and a program may go on with them. */

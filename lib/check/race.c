@@ -10,10 +10,14 @@
 #include <utlist.h>
 
 #include "emu/container_of.h"
+#include "lib/abi/newer.h"
+#include "lib/check/access.h"
 #include "lib/check/check.h"
 #include "lib/check/held.h"
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
+#include "lib/check/race_process.h"
+#include "lib/check/region.h"
 #include "lib/check/report.h"
 #include "lib/check/span.h"
 
@@ -47,7 +51,7 @@ static void report(enum check check, const struct check_range *later,
 	const struct span *a = &later->span, *b = &earlier->span;
 	const uintptr_t start = a->start > b->start ? a->start : b->start;
 	const uintptr_t end = a->end < b->end ? a->end : b->end;
-	const struct check_object *region = later->region->object;
+	const struct check_object *region = later->region ? later->region->object : NULL;
 	const struct check_where where[] = {
 		{ "posted here", &later->request->posted },
 		{ "outstanding, posted here", &earlier->request->posted },
@@ -78,7 +82,7 @@ static void compare_remote(const struct check_range *later, const struct check_r
 
 static bool conflicts(const struct check_range *later, const struct check_range *earlier)
 {
-	return earlier->request != later->request &&
+	return earlier->request != later->request && earlier->owner == later->owner &&
 	       span_has(&earlier->span, later->span.start, later->span.end) &&
 	       (writes(later) || writes(earlier)) && !earlier->request->executed &&
 	       held_is_live(earlier->request);
@@ -112,23 +116,54 @@ static void look(const struct check_range *later)
 	}
 }
 
-void race_posting(struct check_request *request)
+static bool is_of_connection(const struct check_request *request)
+{
+	return request->queue->owner->kind == VB_KIND_QP && !request->is_recv;
+}
+
+static void look_local(struct check_request *request)
+{
+	const bool is_shared =
+		is_of_connection(request) && access_is_shared(request->queue->owner->context);
+
+	for (uint32_t i = 0; i < request->num_ranges && !request->is_recv; i++) {
+		struct check_range *range = &request->range[i];
+
+		if (!range->request)
+			continue;
+		look(range);
+		if (is_shared && access_is_open(range->region)) {
+			access_add(request, range);
+			race_process_look(request, range);
+		}
+	}
+}
+
+static void look_remote(struct check_request *request)
 {
 	struct check_range *remote = &request->remote;
 
-	for (uint32_t i = 0; i < request->num_ranges && !request->is_recv; i++) {
-		if (request->range[i].request)
-			look(&request->range[i]);
-	}
-	if (!remote->at || !remote->len)
+	if (!remote->len || (!remote->at && !remote->owner))
 		return;
 	remote->request = request;
-	remote->span.start = (uintptr_t)remote->at;
-	remote->span.end = (uintptr_t)remote->at + remote->len;
+	if (remote->at) {
+		remote->span.start = (uintptr_t)remote->at;
+		remote->span.end = (uintptr_t)remote->at + remote->len;
+	}
 	look(remote);
-	if (held_overlaps(remote->span.start, remote->span.end))
+	if (!remote->owner && held_overlaps(remote->span.start, remote->span.end))
 		held_each(visit_local, remote);
 	span_add(&remotes, &remote->span);
+	if (access_is_shared(request->queue->owner->context)) {
+		access_add(request, remote);
+		race_process_look(request, remote);
+	}
+}
+
+void race_posting(struct check_request *request)
+{
+	look_local(request);
+	look_remote(request);
 }
 
 void race_ended(struct check_request *request)
@@ -136,6 +171,12 @@ void race_ended(struct check_request *request)
 	if (request->remote.request)
 		span_remove(&remotes, &request->remote.span);
 	request->remote.request = NULL;
+	if (request->remote.access)
+		access_ended(request, &request->remote);
+	for (uint32_t i = 0; i < request->num_ranges; i++) {
+		if (request->range[i].access)
+			access_ended(request, &request->range[i]);
+	}
 }
 
 /* The child has none of the requests. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* RXE-RACE-001 to 003: requests that touch the same bytes, at least one of them writing, without an
- * order between them. The bytes of a request at its peer are known where the peer is a queue pair
- * of this process (remote.h).
+ * order between them. The bytes of a request at its peer are known where the peer is of this
+ * device (remote.h). Requests of this process are compared here, with those of other processes in
+ * race_process.c.
  *
  * A request is ordered before the one that is posted now if its completion was polled, or that of
  * a later one; if the peer has polled a message that was sent after it; and if both are of one

@@ -13,6 +13,7 @@
 #include "lib/check/span.h"
 
 struct arrival_fill;
+struct ctl_slot;
 struct check_object;
 struct check_request;
 struct ibv_context;
@@ -46,6 +47,11 @@ struct check_range {
 	struct arrival_fill *fill; /* mem_arrival.c; or NULL */
 	bool on_stack;		   /* the posting thread's stack holds it */
 	bool ended;		   /* the program no longer has the memory (reported) */
+	/* Of another process that has the bytes, which are then known by span; NULL: at is this
+	 * process's. */
+	const struct ctl_slot *owner;
+	uint32_t owner_epoch, owner_key;
+	uint64_t access; /* access.c: its number, if it is published; 0: it is not */
 };
 
 /* The object's part becomes a region of this key. addr NULL: its bytes are not known. */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <utlist.h>
 
+#include "lib/check/access.h"
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/region.h"
@@ -71,9 +72,13 @@ static void find_memory(const struct check_qp *qp, struct check_request *request
 		.length = (uint32_t)len,
 	};
 
+	if (len == 0 || len > UINT32_MAX)
+		return;
 	/* Local and remote key of a region are the same number. */
-	if (len > 0 && len <= UINT32_MAX && remote_peer(qp))
+	if (remote_peer(qp))
 		request->remote = region_range(qp->qp->context, &there);
+	else
+		access_target(qp, &there, &request->remote);
 }
 
 void remote_posting(struct check_qp *qp, struct check_request *request,
@@ -108,9 +113,12 @@ void remote_received(struct check_qp *qp)
 	struct check_qp *sender = qp ? remote_peer(qp) : NULL;
 	struct check_request *request;
 
-	if (!sender)
+	if (!qp)
 		return;
 	qp->received++;
+	access_received(qp);
+	if (!sender)
+		return;
 	DL_FOREACH (sender->send.first, request) {
 		if (request->message > qp->received)
 			break;
@@ -133,4 +141,5 @@ void remote_reset(struct check_qp *qp)
 	}
 	qp->sent = 0;
 	qp->received = 0;
+	access_received(qp);
 }

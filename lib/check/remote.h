@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a request does to memory of its peer, where the peer is a queue pair of this process, and
- * whether the peer can know that the request has been executed: a message that arrives proves that
- * the requests in front of it have been (IBTA 9.7.1, reliable connections). Under the layer's
- * lock. */
+/* What a request does to memory of its peer, where the peer is of this device; and, where the peer
+ * is of this process, whether it can know that the request has been executed: a message that
+ * arrives proves that the requests in front of it have been (IBTA 9.7.1, reliable connections). For
+ * peers of other processes see access.h. Under the layer's lock. */
 #ifndef RXE_CHECK_REMOTE_H
 #define RXE_CHECK_REMOTE_H
 

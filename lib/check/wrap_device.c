@@ -7,6 +7,8 @@
 #include "emu/container_of.h"
 #include "lib/check/inner.h"
 #include "lib/check/life.h"
+#include "lib/check/mem_stale.h"
+#include "lib/check/region.h"
 #include "lib/check/report.h"
 #include "lib/check/wrap.h"
 
@@ -76,6 +78,10 @@ static void end_silently(struct check_object *object, void *context)
 {
 	(void)context;
 	object_ended(object, NULL);
+	if (object->kind == VB_KIND_MR && object->part) {
+		mem_stale_forget(object->part);
+		region_ended(object);
+	}
 }
 
 int ibv_close_device(struct ibv_context *context)

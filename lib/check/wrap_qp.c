@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Queue pairs. */
+#include "lib/check/access.h"
 #include "lib/check/hooks.h"
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
@@ -22,6 +23,7 @@ static void made(struct ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 	if (object) {
 		object_label(object, "QP 0x%06x", qp->qp_num);
 		queue_qp_made(object, qp, attr);
+		access_begin(qp->context);
 		portable_qp_made(object, asked);
 		thread_joins(object, qp->pd);
 	}

@@ -30,11 +30,19 @@
 	X(mem_stale)                                                                               \
 	X(mem_arrival)                                                                             \
 	X(mem_deregistered_for_peer)                                                               \
+	X(mem_deregistered_apart)                                                                  \
+	X(mem_stale_apart)                                                                         \
+	X(mem_freed_apart)                                                                         \
 	X(thread_domain)                                                                           \
 	X(thread_cq)                                                                               \
 	X(race_remote)                                                                             \
 	X(race_fence)                                                                              \
 	X(race_local)                                                                              \
+	X(race_remote_apart)                                                                       \
+	X(race_fence_apart)                                                                        \
+	X(race_local_apart)                                                                        \
+	X(race_reply_apart)                                                                        \
+	X(race_flag_apart)                                                                         \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \
 	X(queue_ud_short)                                                                          \

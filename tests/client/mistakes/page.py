@@ -39,6 +39,27 @@ Each wrong program below is a file of `tests/client/mistakes`, where `right` sel
 |---|---|---|
 """
 
+ORDER = """
+## What orders two requests
+
+RXE-RACE-001 to 003, RXE-MEM-005 and RXE-MEM-008 compare a request with those that are outstanding, of the program and of other programs
+under `--check` on the same device, which have one server. Both places are shown; QP and process of the other request stand in the text.
+The request that is posted now comes after an outstanding one in these cases:
+
+| what orders them | where it is written | notes |
+|---|---|---|
+| The other program has polled the completion of the request, or of a later one of its queue. | IBTA 10.8.2.2, ibv_poll_cq(3) | The request is then no longer outstanding. |
+| Both are of one queue pair, but not an RDMA READ with an RDMA WRITE after it. | IBTA 10.8.3.3, ibv_post_send(3) | The WRITE needs IBV_SEND_FENCE. An atomic follows an RDMA READ in order. |
+| The peer has polled a message that was sent later on the queue pair, or is the request: SEND, or RDMA WRITE with immediate data. | IBTA 9.7.6, 9.7.7 | It proves nothing of the bytes that an RDMA READ or an atomic brings back. |
+| Both are atomics. | IBTA 9.4.5 | They are atomic with each other. |
+
+A program that polls memory for a flag cannot be seen. So three usual ways count as an order between processes, which the standard does
+not promise: an RDMA WRITE or atomic after the request, on its queue pair (data, then the flag); an RDMA WRITE of up to 8 bytes,
+for the program that has the bytes; and the arrival of an RDMA WRITE at the peer, for what the peer writes to the memory that it came from.
+Requests that have ended are not compared: between two programs a socket, a file or shared memory may order them. Receives are left out,
+because the message decides which bytes they get. So is a request whose peer is not checked, or on another device.
+"""
+
 TAIL = """
 ## What is not seen
 
@@ -98,7 +119,7 @@ def page(rows):
         text += wrapped(f"Specification: {row['specification']}.") + "\n\n" + wrapped(f"Remedy: {row['remedy']}") + "\n"
         for name in by_id.get(row["id"], []):
             text += f"\n`tests/client/mistakes/{name}.c`:\n\n{program(name)}\n"
-    return text + TAIL
+    return text + ORDER + TAIL
 
 
 def main():

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT
+/* The log of accesses in this process's slot, and those in the slots of others. */
+#include "lib/check/access.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emu/limits.h"
+#include "emu/mr.h"
+#include "lib/check/module.h"
+#include "lib/check/object.h"
+#include "lib/check/queue.h"
+#include "lib/control/shared.h"
+#include "lib/verbs/context.h"
+#include "lib/verbs/device.h"
+#include "lib/verbs/forks.h"
+
+/* Pages of 4 KiB of a range that are counted one by one. */
+#define PAGES_MAX 64u
+
+/* Bytes of the longest value that programs poll as a flag. */
+#define FLAG_MAX 8u
+
+#define RECEIVED_BITS 40
+#define RECEIVED_MASK ((1ull << RECEIVED_BITS) - 1)
+
+static uint64_t last_number;
+
+static bool is_checked(const struct ctl_slot *slot)
+{
+	return atomic_load(&slot->pid) &&
+	       atomic_load(&ctl_checked(slot)->epoch) == atomic_load(&slot->epoch);
+}
+
+/* What the slot's previous process published goes. */
+static void begin(struct ctl_checked *checked, uint32_t epoch)
+{
+	for (uint32_t i = 0; i < CTL_ACCESSES; i++)
+		atomic_store(&checked->access[i].number, 0);
+	for (uint32_t i = 0; i < CTL_ACCESS_PAGES; i++)
+		atomic_store(&checked->pages[i], 0);
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
+		atomic_store(&checked->received[i], 0);
+		atomic_store(&checked->wrote[i], 0);
+	}
+	atomic_store(&checked->num_long, 0);
+	atomic_store(&checked->modules.count, 0);
+	atomic_store(&checked->epoch, epoch);
+}
+
+static bool is_attached(struct ibv_context *context)
+{
+	return atomic_load(&vb_device(context)->forks) == vb_forks();
+}
+
+/* NULL: the slot is that of the process that forked this one. */
+static struct ctl_checked *own(struct ibv_context *context)
+{
+	struct ctl_slot *slot = vb_slot(vb_device(context));
+	struct ctl_checked *checked = (struct ctl_checked *)(void *)slot->checked;
+	const uint32_t epoch = atomic_load(&slot->epoch);
+
+	if (!is_attached(context))
+		return NULL;
+	if (atomic_load(&checked->epoch) != epoch)
+		begin(checked, epoch);
+	return checked;
+}
+
+void access_begin(struct ibv_context *context)
+{
+	own(context);
+}
+
+bool access_is_open(const struct check_region *region)
+{
+	return region && (region->access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+					    IBV_ACCESS_REMOTE_ATOMIC));
+}
+
+static uint32_t number_of(struct ibv_context *context, const struct ctl_slot *slot)
+{
+	return (uint32_t)(slot - vb_device(context)->attachment.shared->slot);
+}
+
+bool access_is_shared(struct ibv_context *context)
+{
+	const struct ctl_shared *shared = vb_device(context)->attachment.shared;
+	const uint32_t first = ctl_next_slot(shared, 0);
+
+	return is_attached(context) && first < RXE_MAX_SLOTS &&
+	       ctl_next_slot(shared, first + 1) < RXE_MAX_SLOTS;
+}
+
+/* The queue pair executes requests, and is connected to this number. */
+static const struct ctl_shared_qp *find_qp(const struct ctl_slot *slot, uint32_t qpn, uint32_t dest)
+{
+	const struct ctl_shared_qp *qp = &slot->qp[qpn % RXE_MAX_QP];
+
+	return atomic_load(&qp->qpn) == qpn && qp->dest_qpn == dest &&
+			       (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS)
+		       ? qp
+		       : NULL;
+}
+
+static bool is_own_address(const struct vb_device *dev, const union ibv_gid *gid)
+{
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
+		if (memcmp(&dev->info.gids[i], gid, sizeof(*gid)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The peer is a queue pair of another process of this device. */
+static bool has_local_peer(const struct vb_device *dev, const struct check_qp *qp)
+{
+	const uint32_t dest = qp->attr.dest_qp_num, number = dest >> RXE_SLOT_SHIFT;
+
+	return qp->qp->qp_type == IBV_QPT_RC && (qp->attr_mask & IBV_QP_DEST_QPN) &&
+	       number < RXE_MAX_SLOTS && number != dev->attachment.slot &&
+	       is_own_address(dev, &qp->attr.ah_attr.grh.dgid) &&
+	       find_qp(&dev->attachment.shared->slot[number], dest, qp->qp->qp_num);
+}
+
+void access_target(const struct check_qp *qp, const struct ibv_sge *there,
+		   struct check_range *range)
+{
+	const struct vb_device *dev = vb_device(qp->qp->context);
+	const struct ctl_shared *shared = dev->attachment.shared;
+	const struct rxe_mr *mr;
+
+	if (!has_local_peer(dev, qp))
+		return;
+	mr = rxe_mr_find(&shared->mrs, there->lkey);
+	if (!mr || mr->kind != RXE_MR_PLAIN || mr->owner >= RXE_MAX_SLOTS ||
+	    mr->owner == dev->attachment.slot || there->addr - mr->iova > mr->len ||
+	    there->length > mr->len - (there->addr - mr->iova))
+		return;
+	range->len = there->length;
+	range->span.start = (uintptr_t)(mr->addr + (there->addr - mr->iova));
+	range->span.end = range->span.start + range->len;
+	range->owner = &shared->slot[mr->owner];
+	range->owner_epoch = mr->epoch;
+	range->owner_key = there->lkey;
+}
+
+static uint64_t num_pages(const struct ctl_access *access)
+{
+	return ((access->end - 1) >> 12) - (access->start >> 12) + 1;
+}
+
+static uint32_t page_hash(uint32_t owner, uint64_t page)
+{
+	const uint64_t hash = (page ^ (uint64_t)owner << 40) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(hash >> 54) % CTL_ACCESS_PAGES;
+}
+
+/* by: 1, or -1 as an unsigned number. */
+static void count(struct ctl_checked *checked, const struct ctl_access *access, uint32_t by)
+{
+	const uint64_t pages = num_pages(access);
+
+	if (pages > PAGES_MAX)
+		atomic_fetch_add(&checked->num_long, by);
+	for (uint64_t i = 0; i < pages && pages <= PAGES_MAX; i++)
+		atomic_fetch_add(
+			&checked->pages[page_hash(access->owner, (access->start >> 12) + i)],
+			(uint16_t)by);
+}
+
+static void withdraw(struct ctl_checked *checked, struct ctl_access *access)
+{
+	if (!atomic_load(&access->number))
+		return;
+	atomic_store(&access->number, 0);
+	count(checked, access, UINT32_MAX);
+}
+
+static uint32_t flags_of(const struct check_request *request, bool is_remote)
+{
+	const bool writes = is_remote ? request->remote_writes : request->writes;
+	const bool is_rdma_write =
+		request->remote.len && request->remote_writes && !request->is_atomic;
+
+	return (writes ? CTL_ACCESS_WRITES : 0u) | (is_remote ? CTL_ACCESS_REMOTE : 0u) |
+	       (request->is_atomic ? CTL_ACCESS_ATOMIC : 0u) |
+	       (is_rdma_write ? CTL_ACCESS_RDMA_WRITE : 0u) |
+	       (request->takes_receive ? CTL_ACCESS_MESSAGE : 0u);
+}
+
+static void set_stack(struct ctl_checked *checked, struct ctl_access *access,
+		      const struct check_stack *stack)
+{
+	access->thread = stack->thread;
+	access->depth = stack->depth < CTL_ACCESS_DEPTH ? stack->depth : CTL_ACCESS_DEPTH;
+	for (uint32_t i = 0; i < access->depth; i++) {
+		access->pc[i] = stack->pc[i];
+		module_publish(&checked->modules, stack->pc[i] - 1);
+	}
+}
+
+/* Fills the next place of the log, which stays empty until publish(). */
+static struct ctl_access *take_place(struct ctl_checked *checked, const struct ctl_access *from,
+				     const struct check_stack *stack)
+{
+	struct ctl_access *access = &checked->access[++last_number % CTL_ACCESSES];
+
+	withdraw(checked, access);
+	*access = *from;
+	set_stack(checked, access, stack);
+	count(checked, access, 1);
+	return access;
+}
+
+static uint64_t publish(struct ctl_access *access)
+{
+	atomic_store(&access->number, last_number);
+	return last_number;
+}
+
+void access_add(const struct check_request *request, struct check_range *range)
+{
+	const bool is_remote = range == &request->remote;
+	const struct check_qp *qp = request->queue->owner->part;
+	struct ibv_context *context = qp->qp->context;
+	const uint32_t own_slot = vb_device(context)->attachment.slot;
+	struct ctl_checked *checked = own(context);
+	const struct ctl_access access = {
+		.start = range->span.start,
+		.end = range->span.end,
+		.owner = range->owner ? number_of(context, range->owner) : own_slot,
+		.owner_epoch = range->owner ? range->owner_epoch : atomic_load(&checked->epoch),
+		.flags = flags_of(request, is_remote),
+		.qpn = qp->qp->qp_num,
+		.dest_qpn = qp->attr.dest_qp_num,
+		.key = range->owner ? range->owner_key : (uint32_t)range->region->key.lkey,
+		.message = request->message,
+		.wr_id = request->wr_id,
+	};
+
+	range->access = publish(take_place(checked, &access, &request->posted));
+	if (is_remote && request->remote_writes)
+		atomic_store(&checked->wrote[access.qpn % RXE_MAX_QP], range->access);
+}
+
+static void withdraw_number(struct ibv_context *context, uint64_t number)
+{
+	struct ctl_checked *checked = number ? own(context) : NULL;
+	struct ctl_access *access;
+
+	if (!checked)
+		return;
+	access = &checked->access[number % CTL_ACCESSES];
+	if (atomic_load(&access->number) == number)
+		withdraw(checked, access);
+}
+
+void access_ended(const struct check_request *request, struct check_range *range)
+{
+	withdraw_number(request->queue->owner->context, range->access);
+	range->access = 0;
+}
+
+uint64_t access_note(const struct check_region *region, const struct span *ended,
+		     const struct check_stack *where)
+{
+	struct ibv_context *context = region->object->context;
+	struct ctl_checked *checked = own(context);
+	const struct ctl_access access = {
+		.start = ended->start,
+		.end = ended->end,
+		.owner = vb_device(context)->attachment.slot,
+		.owner_epoch = atomic_load(&checked->epoch),
+		.flags = CTL_ACCESS_ENDED,
+		.key = (uint32_t)region->key.lkey,
+	};
+
+	return publish(take_place(checked, &access, where));
+}
+
+void access_forget(const struct check_region *region, uint64_t note)
+{
+	if (region->object && !region->object->dead)
+		withdraw_number(region->object->context, note);
+}
+
+void access_received(const struct check_qp *qp)
+{
+	const uint32_t qpn = qp->qp->qp_num;
+	struct ctl_checked *checked = own(qp->qp->context);
+
+	if (!checked)
+		return;
+	atomic_store(&checked->received[qpn % RXE_MAX_QP],
+		     (uint64_t)qpn << RECEIVED_BITS | (qp->received & RECEIVED_MASK));
+}
+
+static bool may_have(const struct ctl_checked *checked, const struct ctl_access *place)
+{
+	const uint64_t pages = num_pages(place);
+
+	if (pages > PAGES_MAX || atomic_load(&checked->num_long))
+		return true;
+	for (uint64_t i = 0; i < pages; i++) {
+		if (atomic_load(&checked->pages[page_hash(place->owner, (place->start >> 12) + i)]))
+			return true;
+	}
+	return false;
+}
+
+/* False: it is not there, or changes. */
+static bool read_access(const struct ctl_access *from, const struct ctl_access *place,
+			struct ctl_access *ret)
+{
+	const uint64_t number = atomic_load(&from->number);
+
+	if (!number || from->owner != place->owner || from->owner_epoch != place->owner_epoch ||
+	    from->start >= place->end || place->start >= from->end)
+		return false;
+	memcpy(ret, from, sizeof(*ret));
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load(&from->number) == number && atomic_load(&ret->number) == number;
+}
+
+static void each_of(const struct ctl_slot *slot, const struct ctl_access *place,
+		    void (*visit)(const struct access *other, void *arg), void *arg)
+{
+	struct access other = { .slot = slot };
+
+	for (uint32_t i = 0; i < CTL_ACCESSES; i++) {
+		if (read_access(&ctl_checked(slot)->access[i], place, &other.at) &&
+		    ((other.at.flags & CTL_ACCESS_ENDED) ||
+		     find_qp(slot, other.at.qpn, other.at.dest_qpn)))
+			visit(&other, arg);
+	}
+}
+
+void access_each(struct ibv_context *context, const struct access_place *place,
+		 void (*visit)(const struct access *other, void *arg), void *arg)
+{
+	const struct vb_device *dev = vb_device(context);
+	const struct ctl_shared *shared = dev->attachment.shared;
+	const struct ctl_slot *owner = place->owner ? place->owner : vb_slot(dev);
+	const struct ctl_access bytes = {
+		.start = place->start,
+		.end = place->end,
+		.owner = number_of(context, owner),
+		.owner_epoch = place->owner ? place->owner_epoch : atomic_load(&owner->epoch),
+	};
+
+	CTL_FOR_EACH_USED_SLOT (shared, number) {
+		const struct ctl_slot *slot = &shared->slot[number];
+
+		if (number != dev->attachment.slot && is_checked(slot) &&
+		    may_have(ctl_checked(slot), &bytes))
+			each_of(slot, &bytes, visit, arg);
+	}
+}
+
+/* The peer of the access has polled a message that was sent after the request, or is the request
+ * (IBTA 9.7.1); a peer that says nothing may have. What an RDMA READ or an atomic brings back, no
+ * message of its queue pair proves. */
+static bool is_received(const struct access *other)
+{
+	const struct ctl_access *at = &other->at;
+	const uint32_t number = at->dest_qpn >> RXE_SLOT_SHIFT;
+	const struct ctl_slot *peer = other->slot + number - (at->qpn >> RXE_SLOT_SHIFT);
+	uint64_t received;
+
+	if ((at->flags & CTL_ACCESS_WRITES) && !(at->flags & CTL_ACCESS_REMOTE))
+		return false;
+	if (number >= RXE_MAX_SLOTS || !is_checked(peer) || !find_qp(peer, at->dest_qpn, at->qpn))
+		return true;
+	received = atomic_load(&ctl_checked(peer)->received[at->dest_qpn % RXE_MAX_QP]);
+	if (received >> RECEIVED_BITS != at->dest_qpn)
+		return false;
+	received &= RECEIVED_MASK;
+	return received > at->message ||
+	       (received == at->message && (at->flags & CTL_ACCESS_MESSAGE));
+}
+
+bool access_is_flag(const struct access *other)
+{
+	return (other->at.flags & (CTL_ACCESS_RDMA_WRITE | CTL_ACCESS_ATOMIC)) &&
+	       other->at.end - other->at.start <= FLAG_MAX;
+}
+
+bool access_may_be_known(const struct access *other)
+{
+	const struct ctl_access *at = &other->at;
+	const struct ctl_checked *checked = ctl_checked(other->slot);
+	const bool is_write = at->flags & (CTL_ACCESS_RDMA_WRITE | CTL_ACCESS_ATOMIC);
+
+	return is_received(other) ||
+	       (is_write && atomic_load(&checked->wrote[at->qpn % RXE_MAX_QP]) > at->number);
+}
+
+bool access_is_of_peer(struct ibv_context *context, const struct access *other)
+{
+	return other->at.dest_qpn >> RXE_SLOT_SHIFT == vb_device(context)->attachment.slot;
+}
+
+struct check_stack access_stack(const struct access *other)
+{
+	struct check_stack ret = {
+		.modules = &ctl_checked(other->slot)->modules,
+		.depth = other->at.depth < CTL_ACCESS_DEPTH ? other->at.depth : CTL_ACCESS_DEPTH,
+		.thread = other->at.thread,
+	};
+
+	for (uint32_t i = 0; i < ret.depth; i++)
+		ret.pc[i] = (uintptr_t)other->at.pc[i];
+	return ret;
+}
+
+void access_label(const struct access *other, char *ret, uint32_t len)
+{
+	snprintf(ret, len, "QP 0x%06x of %.15s (process %d)", other->at.qpn, other->slot->comm,
+		 (int)atomic_load(&other->slot->pid));
+}

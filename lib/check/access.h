@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Accesses that processes under --check publish for each other (lib/control/checked.h): of memory
+ * that a peer of this device has, by RDMA WRITE, RDMA READ and atomics, and of own memory that
+ * peers may reach, by all requests but receives. A process writes its own slot only, and nothing
+ * waits for another process: an access is published first, and compared with those of others then,
+ * so that of two at the same time at least one process sees the other's. Under the layer's lock. */
+#ifndef RXE_CHECK_ACCESS_H
+#define RXE_CHECK_ACCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/check/stack.h"
+#include "lib/control/checked.h"
+
+struct check_qp;
+struct check_range;
+struct check_region;
+struct check_request;
+struct ctl_slot;
+struct ibv_context;
+struct ibv_sge;
+struct span;
+
+/* A copy of what another process has published. */
+struct access {
+	struct ctl_access at;
+	const struct ctl_slot *slot; /* of its process */
+};
+
+/* The process makes a queue pair: it is checked, for the others. */
+void access_begin(struct ibv_context *context);
+/* The bytes at the peer, where another process of this device has them: sets span and owner. */
+void access_target(const struct check_qp *qp, const struct ibv_sge *there,
+		   struct check_range *range);
+/* Does another process use the device? Else there is nothing to publish. */
+bool access_is_shared(struct ibv_context *context);
+/* Peers may reach the memory of the region, which may be NULL. */
+bool access_is_open(const struct check_region *region);
+/* Publishes a range of a request that is about to be posted, whose span is set. */
+void access_add(const struct check_request *request, struct check_range *range);
+/* The request has ended. */
+void access_ended(const struct check_request *request, struct check_range *range);
+/* The memory of a region that peers may reach has ended there: returns the number of the note. */
+uint64_t access_note(const struct check_region *region, const struct span *ended,
+		     const struct check_stack *where);
+/* The note no longer holds. */
+void access_forget(const struct check_region *region, uint64_t note);
+/* The program has polled the messages that qp counts. */
+void access_received(const struct check_qp *qp);
+
+/* Bytes of the process of a slot. */
+struct access_place {
+	const struct ctl_slot *owner; /* NULL: this process */
+	uint32_t owner_epoch;
+	uint64_t start, end;
+};
+
+/* Calls visit for each outstanding access of another process to one of the bytes, of a queue pair
+ * that still executes requests, and for each note. */
+void access_each(struct ibv_context *context, const struct access_place *place,
+		 void (*visit)(const struct access *other, void *arg), void *arg);
+/* A word of up to 8 bytes that programs may poll as a flag. */
+bool access_is_flag(const struct access *other);
+/* The request has been executed, or may have been, and its effect may be known to a program that
+ * polls a message, or memory: a later message or RDMA WRITE of its queue pair follows it. */
+bool access_may_be_known(const struct access *other);
+/* Its queue pair is connected to one of this process. */
+bool access_is_of_peer(struct ibv_context *context, const struct access *other);
+/* Where it was posted. */
+struct check_stack access_stack(const struct access *other);
+/* "QP 0x01dd02 of NAME (process 4711)" */
+void access_label(const struct access *other, char *ret, uint32_t len);
+
+#endif

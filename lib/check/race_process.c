@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/* Compares a request with what other processes have published. */
+#include "lib/check/race_process.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/check/access.h"
+#include "lib/check/object.h"
+#include "lib/check/queue.h"
+#include "lib/check/region.h"
+#include "lib/check/report.h"
+
+struct look {
+	const struct check_request *request;
+	const struct check_range *range;
+	bool is_remote, writes;
+};
+
+static const char *verb_of(bool is_remote, bool writes)
+{
+	if (is_remote)
+		return writes ? "writes to" : "reads";
+	return writes ? "gets data in" : "sends from";
+}
+
+static void report(const struct look *look, const struct access *other)
+{
+	const struct check_object *region =
+		look->range->region ? look->range->region->object : NULL;
+	const uint64_t first = look->range->span.start, last = look->range->span.end;
+	const uint64_t start = first > other->at.start ? first : other->at.start;
+	const uint64_t end = last < other->at.end ? last : other->at.end;
+	const bool other_is_remote = other->at.flags & CTL_ACCESS_REMOTE;
+	const struct check_stack stack = access_stack(other);
+	char label[96];
+
+	access_label(other, label, sizeof(label));
+	check_report(look->is_remote && other_is_remote ? CHECK_RACE_REMOTE : CHECK_RACE_LOCAL,
+		     (struct check_where[]){
+			     { "posted here", &look->request->posted },
+			     { "outstanding, posted by the other process here", &stack },
+			     { "region registered here", region ? &region->made : NULL } },
+		     region ? 3 : 2,
+		     "%s, wr_id 0x%" PRIx64 " %s %" PRIu64 " bytes at 0x%" PRIx64
+		     " that %s, wr_id 0x%" PRIx64 " %s, and nothing orders the two",
+		     look->request->queue->owner->label, look->request->wr_id,
+		     verb_of(look->is_remote, look->writes), end - start, start, label,
+		     other->at.wr_id,
+		     verb_of(other_is_remote, other->at.flags & CTL_ACCESS_WRITES));
+}
+
+/* The process that posts now may have polled memory that the other request writes: here, where this
+ * process has the bytes, or what the peer of the other one writes from them. */
+static bool may_have_polled(const struct look *look, const struct access *other)
+{
+	if (other->at.flags & CTL_ACCESS_REMOTE)
+		return !look->is_remote && access_is_flag(other);
+	return (other->at.flags & CTL_ACCESS_RDMA_WRITE) &&
+	       access_is_of_peer(look->request->queue->owner->context, other);
+}
+
+static void visit(const struct access *other, void *arg)
+{
+	const struct look *look = arg;
+	const bool other_writes = other->at.flags & CTL_ACCESS_WRITES;
+
+	if ((other->at.flags & CTL_ACCESS_ENDED) || (!look->writes && !other_writes) ||
+	    access_may_be_known(other) || may_have_polled(look, other))
+		return;
+	if (look->request->is_atomic && look->is_remote && (other->at.flags & CTL_ACCESS_ATOMIC) &&
+	    (other->at.flags & CTL_ACCESS_REMOTE))
+		return;
+	report(look, other);
+}
+
+void race_process_look(const struct check_request *request, const struct check_range *range)
+{
+	struct look look = {
+		.request = request,
+		.range = range,
+		.is_remote = range == &request->remote,
+	};
+
+	look.writes = look.is_remote ? request->remote_writes : request->writes;
+	access_each(request->queue->owner->context,
+		    &(struct access_place){ range->owner, range->owner_epoch, range->span.start,
+					    range->span.end },
+		    visit, &look);
+}
