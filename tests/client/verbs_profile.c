@@ -129,7 +129,7 @@ static void check(const char *name, const char *text)
 
 static void open_all(void)
 {
-	const int rights =
+	const unsigned int rights =
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 	test.context = fixture_open();
