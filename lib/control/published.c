@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/control/folder.h"
+#include "lib/control/process.h"
 #include "lib/control/settings.h"
 #include "lib/control/shared.h"
 
@@ -124,42 +125,46 @@ static bool is_shared_memory(int fd)
 	       (fcntl(fd, F_GET_SEALS) & SEALS) == SEALS;
 }
 
-/* -1: the server has exited, or the link leads to something else. */
-static int open_shared(const char *name)
-{
-	char target[PATH_MAX];
-	int pid, number, end = 0, fd;
-
-	if (!read_link(name, target) ||
-	    sscanf(target, "/proc/%d/fd/%d%n", &pid, &number, &end) != 2 || target[end])
-		return -1;
-	fd = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0 && !is_shared_memory(fd)) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 static bool read_at(int fd, size_t at, void *ret, size_t len)
 {
 	return pread(fd, ret, len, (off_t)at) == (ssize_t)len;
 }
 
-/* The descriptor is read instead of mapped: a look needs a few dozen bytes of it. */
-static bool read_peer(int fd, const struct gid *gid, uint32_t qpn, uint32_t dest_qpn,
-		      struct ctl_published_peer *ret)
+/* -1: the server has exited, or the link leads to something else. */
+static int open_shared(const char *name, const struct gid *gid)
 {
-	const size_t slot = offsetof(struct ctl_shared, slot) +
-			    (size_t)(qpn >> RXE_SLOT_SHIFT) * sizeof(struct ctl_slot);
+	char target[PATH_MAX];
+	int pid, number, end = 0, fd;
+	struct gid own;
+
+	if (!read_link(name, target) ||
+	    sscanf(target, "/proc/%d/fd/%d%n", &pid, &number, &end) != 2 || target[end])
+		return -1;
+	fd = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (is_shared_memory(fd) &&
+	    read_at(fd, offsetof(struct ctl_shared, gids), &own, sizeof(own)) &&
+	    gid_equal(&own, gid))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static size_t slot_at(uint32_t slot)
+{
+	return offsetof(struct ctl_shared, slot) + (size_t)slot * sizeof(struct ctl_slot);
+}
+
+/* The descriptor is read instead of mapped: a look needs a few dozen bytes of it. */
+static bool read_peer(int fd, uint32_t qpn, uint32_t dest_qpn, struct ctl_published_peer *ret)
+{
+	const size_t slot = slot_at(qpn >> RXE_SLOT_SHIFT);
 	const size_t qp = slot + offsetof(struct ctl_slot, qp) +
 			  (size_t)(qpn % RXE_MAX_QP) * sizeof(struct ctl_shared_qp);
 	struct ctl_shared_qp found;
-	struct gid own;
 
-	if (qpn >> RXE_SLOT_SHIFT >= RXE_MAX_SLOTS ||
-	    !read_at(fd, offsetof(struct ctl_shared, gids), &own, sizeof(own)) ||
-	    !gid_equal(&own, gid) || !read_at(fd, qp, &found, sizeof(found)) ||
+	if (qpn >> RXE_SLOT_SHIFT >= RXE_MAX_SLOTS || !read_at(fd, qp, &found, sizeof(found)) ||
 	    atomic_load(&found.qpn) != qpn || found.dest_qpn != dest_qpn)
 		return false;
 	return read_at(fd, slot + offsetof(struct ctl_slot, epoch), &ret->epoch,
@@ -169,8 +174,9 @@ static bool read_peer(int fd, const struct gid *gid, uint32_t qpn, uint32_t dest
 	       ret->pid != 0;
 }
 
-bool ctl_published_find(const struct gid *gid, uint32_t qpn, uint32_t dest_qpn,
-			struct ctl_published_peer *ret)
+/* Calls look() with the memory of each device with this address, until it returns true. */
+static bool look_at_all(const struct gid *gid,
+			bool (*look)(int fd, const char *instance, void *context), void *context)
 {
 	char prefix[PREFIX_MAX];
 	const size_t len = name_prefix(prefix, gid);
@@ -184,14 +190,55 @@ bool ctl_published_find(const struct gid *gid, uint32_t qpn, uint32_t dest_qpn,
 
 		if (strncmp(name, prefix, len) != 0 || !(dash = strchr(name + len, '-')))
 			continue;
-		fd = open_shared(name);
+		fd = open_shared(name, gid);
 		if (fd < 0)
 			continue;
-		found = read_peer(fd, gid, qpn, dest_qpn, ret);
+		found = look(fd, dash + 1, context);
 		close(fd);
-		if (found)
-			snprintf(ret->instance, sizeof(ret->instance), "%s", dash + 1);
 	}
 	ctl_folder_close(&folder);
 	return found;
+}
+
+struct wanted {
+	uint32_t qpn, dest_qpn;
+	struct ctl_published_peer *ret;
+};
+
+static bool is_wanted(int fd, const char *instance, void *context)
+{
+	const struct wanted *wanted = context;
+
+	if (!read_peer(fd, wanted->qpn, wanted->dest_qpn, wanted->ret))
+		return false;
+	snprintf(wanted->ret->instance, sizeof(wanted->ret->instance), "%s", instance);
+	return true;
+}
+
+bool ctl_published_find(const struct gid *gid, uint32_t qpn, uint32_t dest_qpn,
+			struct ctl_published_peer *ret)
+{
+	struct wanted wanted = { .qpn = qpn, .dest_qpn = dest_qpn, .ret = ret };
+
+	return look_at_all(gid, is_wanted, &wanted);
+}
+
+static bool has_stopped(int fd, const char *instance, void *context)
+{
+	int32_t pid;
+
+	(void)instance;
+	(void)context;
+	for (uint32_t slot = 0; slot < RXE_MAX_SLOTS; slot++) {
+		if (read_at(fd, slot_at(slot) + offsetof(struct ctl_slot, pid), &pid,
+			    sizeof(pid)) &&
+		    pid != 0 && ctl_process_is_stopped(pid))
+			return true;
+	}
+	return false;
+}
+
+bool ctl_published_has_stopped(const struct gid *gid)
+{
+	return look_at_all(gid, has_stopped, NULL);
 }

@@ -28,12 +28,14 @@ struct ctl_published_peer {
  * were killed. */
 void ctl_publish(const char *instance, const struct gid *gid, int shared_fd);
 void ctl_unpublish(const char *instance, const struct gid *gid);
-/* Program. Reads the environment, once before the first ctl_published_find(). */
+/* Program. Reads the environment, once before the first of the functions below. */
 void ctl_published_init(void);
 /* The process with queue pair qpn on a device with this address, where that is connected to queue
  * pair dest_qpn. Two networks may have the same addresses: the numbers tell them apart. False:
  * there is none. Allocates nothing. */
 bool ctl_published_find(const struct gid *gid, uint32_t qpn, uint32_t dest_qpn,
 			struct ctl_published_peer *ret);
+/* Whether a process is stopped that has a device with this address. */
+bool ctl_published_has_stopped(const struct gid *gid);
 
 #endif

@@ -119,6 +119,9 @@ struct cm_ops {
 	 * when a message has had no answer in time, with the user of the end that must answer, or
 	 * of the listener where no end exists. Must not call back into this interface. */
 	bool (*is_stopped)(void *host, void *user, bool is_listener);
+	/* May be NULL: never. Whether a program is stopped that has another server's device with
+	 * this address: it may be the one that must answer. */
+	bool (*has_stopped)(void *host, const struct gid *address);
 };
 
 struct cm_cfg {

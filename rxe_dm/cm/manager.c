@@ -90,6 +90,8 @@ static void expire(struct cm_id *id, uint64_t now_ns)
 	cm_timer_stop(id);
 	(void)cm_step(id, CM_TIME_MRA);
 	if (!cm_step(id, CM_TIME_OVER)) {
+		if (cm_stopped_elsewhere(id))
+			id->retry.left++;
 		if (!cm_last_retry_again(id, now_ns))
 			give_up(id, now_ns);
 	} else if (is_time_wait) {

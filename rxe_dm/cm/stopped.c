@@ -67,3 +67,11 @@ bool cm_stopped_wait(struct cm_id *id, uint64_t now_ns)
 		cm_timer_set(id, now_ns + id->retry.timeout_ns);
 	return id->retry.stands_still || stood_still;
 }
+
+bool cm_stopped_elsewhere(const struct cm_id *id)
+{
+	const struct cm_ops *ops = id->cm->cfg.ops;
+
+	return ops->has_stopped && awaits_answer(id->state) && !other_end(id) &&
+	       ops->has_stopped(id->cm->cfg.host, &id->path.dst);
+}

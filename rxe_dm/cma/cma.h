@@ -71,6 +71,8 @@ struct cma_ids_ops {
 	/* May be NULL: never. Whether the id's program is stopped: timers of its peers stand
 	 * still. */
 	bool (*is_stopped)(void *host, struct cma_id *id);
+	/* May be NULL: never. As in struct cm_ops. */
+	bool (*has_stopped)(void *host, const struct gid *address);
 };
 
 struct cma_ids_cfg {

@@ -32,11 +32,19 @@ static bool is_stopped(void *host, void *user, bool is_listener)
 			   : ids->ops->is_stopped(ids->host, (struct cma_id *)user);
 }
 
+static bool has_stopped(void *host, const struct gid *address)
+{
+	const struct cma_ids *ids = (const struct cma_ids *)host;
+
+	return ids->ops->has_stopped && ids->ops->has_stopped(ids->host, address);
+}
+
 static const struct cm_ops cm_ops = {
 	.send = cm_sends,
 	.event = cma_cm_event,
 	.random = cm_draws,
 	.is_stopped = is_stopped,
+	.has_stopped = has_stopped,
 };
 
 struct cma_ids *cma_ids_new(const struct cma_ids_cfg *cfg)

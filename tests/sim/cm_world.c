@@ -85,11 +85,19 @@ static bool host_is_stopped(void *arg, void *user, bool is_listener)
 	return user && user == host->w->stopped;
 }
 
+static bool host_has_stopped(void *arg, const struct gid *address)
+{
+	const struct cm_host *host = arg, *other = host->w->has_stopped;
+
+	return other && gid_equal(&other->gid, address);
+}
+
 static const struct cm_ops ops = {
 	.send = host_send,
 	.event = host_event,
 	.random = host_random,
 	.is_stopped = host_is_stopped,
+	.has_stopped = host_has_stopped,
 };
 
 void cm_world_restart(struct cm_host *host, bool is_on)

@@ -46,6 +46,8 @@ struct cm_world {
 	void *arg;
 	uint32_t max_ids;
 	const void *stopped; /* user of ids whose program is stopped; NULL: none */
+	/* Shares its machine with the others, and one of its programs is stopped; NULL: none. */
+	const struct cm_host *has_stopped;
 };
 
 void cm_world_init(struct cm_world *w, uint32_t num_hosts, uint32_t max_ids, uint64_t seed,

@@ -170,6 +170,72 @@ START_TEST(on_another_host)
 }
 END_TEST
 
+/* Its server is another one of this machine. The REQ comes again, and no retry is spent. */
+START_TEST(on_another_server)
+{
+	listen_at(b);
+	connect_to(b);
+	run_ms(1);
+	cw.has_stopped = b;
+	run_ms(400);
+	cw.has_stopped = NULL;
+	run_ms(300);
+	expect("     0.0 a > REQ\n"
+	       "     1.0 b   REQ_RECEIVED\n"
+	       "    71.3 a > REQ\n"
+	       "   142.6 a > REQ\n"
+	       "   213.9 a > REQ\n"
+	       "   285.2 a > REQ\n"
+	       "   356.5 a > REQ\n"
+	       "   427.8 a > REQ\n"
+	       "   499.1 a > REQ\n"
+	       "   570.4 a > REJ of other, reason 4\n"
+	       "   570.4 a   REQ_TIMED_OUT\n"
+	       "   571.4 b   REJ_RECEIVED reason 4\n");
+}
+END_TEST
+
+/* An MRA that the other server sends for its stopped program spends none, either. */
+START_TEST(promised_by_another_server)
+{
+	struct cm_msg mra = { .attr = CM_MRA, .u.mra.service_timeout = 15 };
+
+	listen_at(b);
+	connect_to(b);
+	run_ms(1);
+	ck_assert_int_eq(cm_send_mra(idb, &mra), 0);
+	cw.has_stopped = b;
+	run_ms(60000);
+	skip();
+	cw.has_stopped = NULL;
+	accept_it();
+	run_ms(1);
+	rtu();
+	run_ms(1);
+	expect(" 60001.0 b > REP\n"
+	       " 60002.0 a   REP_RECEIVED\n"
+	       " 60002.0 a > RTU\n"
+	       " 60003.0 b   RTU_RECEIVED\n");
+}
+END_TEST
+
+/* The DREQ has no answer until the program runs again. */
+START_TEST(disconnecting_from_another_server)
+{
+	established();
+	ck_assert_int_eq(send_plain(ida, CM_DREQ), 0);
+	cw.has_stopped = b;
+	run_ms(HOUR_MS / 60);
+	skip();
+	cw.has_stopped = NULL;
+	ck_assert_int_eq(send_plain(idb, CM_DREP), 0);
+	run_ms(1);
+	expect(" 60003.0 b > DREP\n"
+	       " 60004.0 a   DREP_RECEIVED\n");
+}
+END_TEST
+
 RUN_TESTS("cm_stopped", listener_stopped, listener_stopped_and_req_lost, connecting_program_stopped,
 	  disconnecting_from_a_stopped_program, resolved_program_stopped, never_answers,
-	  on_another_host)
+	  on_another_host, on_another_server, promised_by_another_server,
+	  disconnecting_from_another_server)

@@ -226,6 +226,27 @@ START_TEST(killed_server)
 }
 END_TEST
 
+START_TEST(a_process_is_stopped)
+{
+	const pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		for (;;)
+			pause();
+	ck_assert_int_gt(child, 0);
+	ctl_slot_set_pid(shared, SLOT + 1, child);
+	ck_assert(!ctl_published_has_stopped(&here));
+	ck_assert_int_eq(kill(child, SIGSTOP), 0);
+	ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
+	ck_assert(ctl_published_has_stopped(&here));
+	ck_assert(!ctl_published_has_stopped(&there));
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(!ctl_published_has_stopped(&here));
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = { process_of_a_queue_pair,
@@ -239,7 +260,8 @@ int main(void)
 				       other_memory,
 				       link_to_elsewhere,
 				       link_of_another_user,
-				       killed_server };
+				       killed_server,
+				       a_process_is_stopped };
 	Suite *suite = suite_create("published");
 	TCase *tcase = tcase_create("find");
 

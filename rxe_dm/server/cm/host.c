@@ -11,6 +11,7 @@
 
 #include "lib/control/cm_numbers.h"
 #include "lib/control/process.h"
+#include "lib/control/published.h"
 #include "net/link/clock.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
@@ -184,6 +185,13 @@ static bool is_stopped(void *host, struct cma_id *id)
 	return instance->settings.stopped == CTL_STOPPED_WAIT && ctl_process_is_stopped(conn->pid);
 }
 
+static bool has_stopped(void *host, const struct gid *address)
+{
+	const struct instance *instance = (const struct instance *)host;
+
+	return instance->settings.stopped == CTL_STOPPED_WAIT && ctl_published_has_stopped(address);
+}
+
 static const struct cma_ids_ops ids_ops = {
 	.send = send_mad,
 	.event = put_event,
@@ -193,6 +201,7 @@ static const struct cma_ids_ops ids_ops = {
 	.neighbor = ask_neighbor,
 	.has_address = has_address,
 	.is_stopped = is_stopped,
+	.has_stopped = has_stopped,
 };
 
 /* enum ibv_mtu */
