@@ -41,6 +41,8 @@ def environment(lab, node):
     env.update(node.env, RXE_DM_INSTANCE=lab.instance(node.name), RXE_DM_ADDRESS=",".join(node.addresses()))
     if lab.mode == "loopback":
         env[loopback.VARIABLE] = loopback.mark(lab)
+        # Device servers publish their devices there, and what killed ones leave goes with the lab.
+        env["RXE_DM_LAB_FOLDER"] = lab.folder
     return env
 
 

@@ -319,6 +319,19 @@ def killed(build):
         lab.pingpong("a", "b", "-n", "10")
 
 
+def killed_loopback(build):
+    """The device server of a host is killed: down leaves nothing of it."""
+    with Lab(build, "two_hosts", "loopback") as lab:
+        server = json.loads(lab.need("show", "--json"))["nodes"]["a"]["pid"]
+        address = lab.address("a")
+        os.kill(server, signal.SIGKILL)
+        lab.need("down")
+        left = os.listdir(os.path.join(lab.folder.name, f"rxe_dm-labs-{os.getuid()}"))
+        left += [name for name in os.listdir("/dev/shm") if address in name]
+        if left:
+            raise Failure(f"down left {left}")
+
+
 def up_twice(build):
     """A lab that is being made is up for a second 'up' of its name, and for 'down'."""
     with Lab(build, "two_hosts") as lab:
@@ -435,6 +448,7 @@ CASES = {
     "lab_partition_loopback": functools.partial(partition, mode="loopback"),
     "lab_rails": rails,
     "lab_killed": killed,
+    "lab_killed_loopback": killed_loopback,
     "lab_up_killed": up_killed,
     "lab_up_twice": up_twice,
     "lab_two_labs": two_labs,
