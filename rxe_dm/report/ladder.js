@@ -201,8 +201,8 @@ function label(arrow) {
 }
 
 /* What is marked has its label first; the others where there is space. */
-function drawLabels(found) {
-  const labels = new Labels(), spaces = (height - TOP) / LABEL_HEIGHT * 6;
+function drawLabels(found, labels) {
+  const spaces = (height - TOP) / LABEL_HEIGHT * 6;
   if (found.last - found.first > spaces) return;
   pen.font = "11px system-ui, sans-serif";
   pen.textAlign = "center";
@@ -215,10 +215,10 @@ function drawLabels(found) {
 }
 
 function labelArrow(arrow, labels) {
-  const x = (arrow.x0 + arrow.x1) / 2, y = (arrow.y0 + arrow.y1) / 2 - 3;
-  if (y < TOP || y > height || !labels.take(x, y)) return;
-  pen.strokeText(label(arrow), x, y);
-  pen.fillText(label(arrow), x, y);
+  const x = (arrow.x0 + arrow.x1) / 2, y = (arrow.y0 + arrow.y1) / 2 - 3, words = label(arrow), half = pen.measureText(words).width / 2;
+  if (y < TOP || y > height || !labels.take(x - half, x + half, y)) return;
+  pen.strokeText(words, x, y);
+  pen.fillText(words, x, y);
 }
 
 function drawColumns() {
@@ -285,8 +285,9 @@ function drawLadder() {
   const found = arrowsInView();
   if (found.many) drawBands(setsOfRows());
   else drawArrows(found);
-  drawLabels(found);
-  drawSteps();
+  const labels = new Labels();
+  drawLabels(found, labels);
+  drawSteps(labels);
   pen.restore();
   drawTimes();
   return found;

@@ -70,17 +70,20 @@ function setsOfRows() {
   return sets;
 }
 
-/* Heights that labels have taken, by the place they stand at: true once for each line of text. */
+/* What labels have taken, by lines of text. */
 class Labels {
   constructor() {
-    this.taken = new Map();
+    this.lines = new Map();
   }
 
-  take(place, y) {
-    const line = Math.floor(y / LABEL_HEIGHT), lines = this.taken.get(place) ?? new Map();
-    for (const near of [line - 1, line, line + 1]) if (Math.abs((lines.get(near) ?? -1e9) - y) < LABEL_HEIGHT) return false;
-    lines.set(line, y);
-    this.taken.set(place, lines);
+  /* True: nothing stands there, from left to right, a line high; now this label does. */
+  take(left, right, y) {
+    const line = Math.floor(y / LABEL_HEIGHT);
+    for (const near of [line - 1, line, line + 1])
+      for (const one of this.lines.get(near) ?? [])
+        if (Math.abs(one.y - y) < LABEL_HEIGHT && one.left < right && left < one.right) return false;
+    if (!this.lines.has(line)) this.lines.set(line, []);
+    this.lines.get(line).push({ left, right, y });
     return true;
   }
 }

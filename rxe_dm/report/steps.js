@@ -131,8 +131,8 @@ function drawSigns(found) {
   }
 }
 
-function drawSteps() {
-  const found = stepsInView(), labels = new Labels();
+function drawSteps(labels) {
+  const found = stepsInView();
   if (S.picked >= 0 && columnX(S.column[S.picked]) !== undefined) drawPickedStep();
   if (found.length > 300) return drawMarks(found);
   drawSigns(found);
@@ -142,11 +142,12 @@ function drawSteps() {
 }
 
 function labelStep(i, labels) {
-  const side = stepSide(i), y = yOf(stepPlace(i)), words = stepText(i);
-  if (y < TOP || !labels.take(S.column[i], y)) return;
+  const side = stepSide(i), x = columnX(S.column[i]) + 17 * side, y = yOf(stepPlace(i)) + 4, all = stepText(i);
+  const words = all.length > LABEL_CHARS ? all.slice(0, LABEL_CHARS - 1) + "\u2026" : all, end = x + side * pen.measureText(words).width;
+  if (y < TOP + 4 || !labels.take(Math.min(x, end), Math.max(x, end), y)) return;
   pen.textAlign = side < 0 ? "right" : "left";
   pen.fillStyle = S.failed[i] ? colour.lost : colour.ink;
-  pen.fillText(words.length > LABEL_CHARS ? words.slice(0, LABEL_CHARS - 1) + "…" : words, columnX(S.column[i]) + 17 * side, y + 4);
+  pen.fillText(words, x, y);
 }
 
 /* The step whose sign is nearest to a point; -1: none is near. */
