@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """One client test: real programs against a device of their own. Exit 0, 1, or 77 when it cannot run here.
 
-usage: client.py --list [--without PART...] | client.py CASE --build DIR"""
+usage: client.py --list [--without PART...]
+       client.py CASE [--module MODULE] --build DIR    MODULE: the one that has it; else each is loaded"""
 
 import argparse
 import importlib
@@ -14,24 +15,19 @@ from left_out import NEEDED_BY, has_what_it_needs
 from links import why_not
 from program import Failure, Skip
 
-MODULES = ["cases_pingpong", "cases_profile", "cases_tools", "cases_perftest", "cases_trouble", "cases_busy", "cases_server",
-           "cases_wire", "cases_capture", "cases_report", "cases_faults", "cases_causes", "cases_loss", "cases_lost", "cases_unreliable",
-           "cases_namespaces", "cases_veth", "cases_python", "cases_fabrics", "cases_verbs", "cases_rdmacm", "cases_cm", "cases_rsocket", "cases_examples", "cases_install"]
-MODULES += ["cases_stopped", "cases_gdb"]
-MODULES += ["cases_memory", "cases_view", "cases_clients"]
-MODULES += ["cases_action", "cases_pages", "cases_sanitizers", "cases_labs", "cases_check"]
-
-# An unkind device.
-MODULES += ["cases_worst"]
-MODULES += ["cases_explore"]
+MODULES = ["cases_" + name for name in (
+    "pingpong", "profile", "tools", "perftest", "trouble", "busy", "server", "wire", "capture", "report", "faults", "causes", "loss", "lost",
+    "unreliable", "namespaces", "veth", "python", "fabrics", "verbs", "rdmacm", "cm", "rsocket", "examples", "install", "stopped", "gdb",
+    "memory", "view", "clients", "action", "pages", "sanitizers", "labs", "check", "worst", "explore")]
 
 
-def all_cases():
+def cases_of(modules):
+    """{case: (function, module)}"""
     cases = {}
-    for name in MODULES:
-        for case, function in importlib.import_module(name).CASES.items():
+    for module in modules:
+        for case, function in importlib.import_module(module).CASES.items():
             assert case not in cases, case
-            cases[case] = function
+            cases[case] = function, module
     return cases
 
 
@@ -57,14 +53,17 @@ def main():
     parser.add_argument("case", nargs="?")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--without", nargs="*", default=[], choices=NEEDED_BY)
+    parser.add_argument("--modules", action="store_true")  # for meson.build: --list says where each is
+    parser.add_argument("--module", choices=MODULES)
     parser.add_argument("--build")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the runner timed out: end what was started
-    cases = all_cases()
+    cases = cases_of([options.module] if options.module else MODULES)
     if options.list:
-        print("\n".join(case for case in cases if has_what_it_needs(case, options.without)))
+        print("\n".join(f"{case} {module}" if options.modules else case for case, (_, module) in cases.items()
+                        if has_what_it_needs(case, options.without)))
         return 0
-    return run_case(options.case, cases[options.case], options.build)
+    return run_case(options.case, cases[options.case][0], options.build)
 
 
 if __name__ == "__main__":
