@@ -55,7 +55,8 @@ def summary(groups, done, seconds):
         if not group.sentence:
             lines.append(f"  {group.count} times, not reduced: {group.world.describe()}")
             continue
-        lines += [f"  {group.sentence}", f"  again: rxe_dm run --world {group.folder}/world PROGRAM", f"  look: {group.folder}/report.html"]
+        lines += [f"  {group.sentence}", f"  again: rxe_dm run --world {group.folder}/world PROGRAM"]
+        lines += [f"  look: {group.report}"] * bool(group.report)
     return "\n".join(lines)
 
 

@@ -45,6 +45,19 @@ class Reducer:
         self.taken.append(made)
         return True
 
+    def choose(self, worlds, enough):
+        """The first of the worlds that fails in half of the trials, or the one that fails most: a world may have failed by chance."""
+        best, most = worlds[0], -1
+        for made in worlds:
+            if enough():
+                break
+            count = self.failures(made, TRIES)
+            if count > most:
+                best, most = made, count
+            if 2 * count >= TRIES:
+                break
+        return best
+
     def reduce(self, made, enough):
         """enough(): True where the time is over. Returns the smaller world."""
         self.taken = [made]

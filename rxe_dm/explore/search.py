@@ -16,22 +16,24 @@ import pcapng  # noqa: E402
 import wire  # noqa: E402
 
 MOST_GROUPS = 5
+MOST_CANDIDATES = 8
 SEARCH_SHARE = 0.6  # of the time; the rest is for reducing
 PLAIN_RUNS = 2
 RECORD_TRIES = 5
 
 
 class Group:
-    """Failures of one key. world: the smallest that failed; count: how many did."""
+    """Failures of one key. world: the smallest that failed; worlds: the smallest ones; count: how many did. sentence, report: once it is
+    reduced; a report is there if a run of the reduced world failed again."""
 
     def __init__(self, number, made, result):
-        self.number, self.world, self.result, self.count = number, made, result, 1
-        self.sentence, self.folder = "", ""
+        self.number, self.world, self.worlds, self.result, self.count = number, made, [made], result, 1
+        self.sentence, self.folder, self.report = "", "", ""
 
     def add(self, made):
         self.count += 1
-        if len(made.items) < len(self.world.items):
-            self.world = made
+        self.worlds = sorted([*self.worlds, made], key=lambda one: len(one.items))[:MOST_CANDIDATES]
+        self.world = self.worlds[0]
 
 
 class Unfit(Exception):
@@ -126,7 +128,7 @@ class Search:
         for key, group in list(self.groups.items())[:MOST_GROUPS]:
             self.told.reducing(group)
             reducer = reduce.Reducer(self.many, key)
-            reducer.reduce(group.world, self.is_over)
+            reducer.reduce(reducer.choose(group.worlds, self.is_over), self.is_over)
             group.world, group.sentence = reduce.settle(reducer, world.World())
             self.write(group)
             self.told.reduced(group, reducer.trials)
@@ -140,6 +142,8 @@ class Search:
         record = os.path.join(group.folder, "record")
         for _ in range(RECORD_TRIES):
             if self.many([group.world], record)[0].failed:
-                subprocess.run([self.plan.command, "report", record, "-o", os.path.join(group.folder, "report.html")],
-                               stdout=subprocess.DEVNULL, stderr=sys.stderr, check=False)
+                report = os.path.join(group.folder, "report.html")
+                done = subprocess.run([self.plan.command, "report", record, "-o", report], stdout=subprocess.DEVNULL, stderr=sys.stderr,
+                                      check=False)
+                group.report = report if done.returncode == 0 else ""
                 return

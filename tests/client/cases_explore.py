@@ -170,6 +170,26 @@ def reduced(_build):
         raise Failure(f"'{wrong}' is taken for a world")
 
 
+def chosen(_build):
+    """Without a device: what failed by chance is not reduced where another world fails again; of rare failures the most frequent is."""
+    world, reduce, search = modules("world", "reduce", "search")
+    rare, often, large = (world.parse(text) for text in ("fault drop nth=9", "fault drop nth=3", "fault drop nth=1\nfault drop nth=2"))
+    group = search.Group(1, large, Trial())
+    for made in (rare, often):
+        group.add(made)
+    if group.worlds != [rare, often, large]:
+        raise Failure(f"candidates: {[made.lines() for made in group.worlds]}")
+    for counts, expected in (({rare: 0, often: 2, large: 4}, often), ({rare: 0, often: 1, large: 0}, often), ({rare: 3, often: 4, large: 4}, rare)):
+        def many(worlds, counts=counts):
+            results = [Trial() for _ in worlds]
+            for result in results[:counts[worlds[0]]]:
+                result.failed = "exit 1"
+            return results
+        found = reduce.Reducer(many).choose(group.worlds, lambda: False)
+        if found != expected:
+            raise Failure(f"{list(counts.values())} of 4: {found.lines()} is reduced")
+
+
 def refused(build):
     """A program that fails by itself is not explored; a world that is none, and a rule that is none, are named."""
     with tempfile.TemporaryDirectory() as folder, Instance(build, "explore_refused") as instance:
@@ -445,6 +465,7 @@ CASES = {
     "explore_corrected": corrected,
     "explore_checked": checked,
     "explore_reduced": reduced,
+    "explore_chosen": chosen,
     "explore_starved": starved,
     "explore_rules": rules,
     "explore_refused": refused,
