@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +27,19 @@
 #define PREFIX_MAX 128
 
 static char folder_path[PATH_MAX] = "/dev/shm";
+static pthread_once_t folder_once = PTHREAD_ONCE_INIT;
 
-void ctl_published_init(void)
+static void read_folder(void)
 {
 	const char *lab = secure_getenv("RXE_DM_LAB_FOLDER");
 
 	if (lab && *lab)
 		snprintf(folder_path, sizeof(folder_path), "%s", lab);
+}
+
+void ctl_published_init(void)
+{
+	pthread_once(&folder_once, read_folder);
 }
 
 static unsigned long long inode_of(const char *path)

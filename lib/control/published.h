@@ -28,7 +28,8 @@ struct ctl_published_peer {
  * were killed. */
 void ctl_publish(const char *instance, const struct gid *gid, int shared_fd);
 void ctl_unpublish(const char *instance, const struct gid *gid);
-/* Program. Reads the environment, once before the first of the functions below. */
+/* Program. Reads the environment, before the first of the functions below. Thread-safe; only the
+ * first call has an effect. */
 void ctl_published_init(void);
 /* The process with queue pair qpn on a device with this address, where that is connected to queue
  * pair dest_qpn. Two networks may have the same addresses: the numbers tell them apart. False:

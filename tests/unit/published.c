@@ -25,7 +25,7 @@
 
 static const struct gid here = { .raw = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1 } };
 static const struct gid there = { .raw = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 10 } };
-static char folder[] = "/tmp/rxe_dm-published-XXXXXX";
+static char folder[64];
 static struct ctl_shared *shared;
 static struct ctl_published_peer peer;
 static int fd;
@@ -45,7 +45,8 @@ static void setup(void)
 	strcpy(shared->slot[SLOT].comm, "peer");
 	ctl_slot_set_pid(shared, SLOT, getpid());
 
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(folder, sizeof(folder), "/tmp/rxe_dm-published-%d", (int)getpid());
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
 	ck_assert_int_eq(setenv("RXE_DM_LAB_FOLDER", folder, 1), 0);
 	ctl_published_init();
 	ctl_publish("lab.b", &here, fd);
@@ -76,7 +77,6 @@ static void teardown(void)
 	while (links(path))
 		ck_assert_int_eq(unlink(path), 0);
 	ck_assert_int_eq(rmdir(folder), 0);
-	strcpy(folder + sizeof(folder) - 7, "XXXXXX");
 	munmap(shared, sizeof(*shared));
 	close(fd);
 }

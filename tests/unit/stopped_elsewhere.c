@@ -7,9 +7,11 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +33,7 @@
 #define MS_NS	 1000000ull
 
 static const struct gid own_gid = { .raw = { [15] = 1 } }, peer_gid = { .raw = { [15] = 2 } };
-static char folder[] = "/tmp/rxe_dm-elsewhere-XXXXXX";
+static char folder[64];
 static struct vb_device *dev;
 static struct ctl_shared *other;
 static struct rxe_qp qp;
@@ -70,7 +72,8 @@ static void setup(void)
 	ctl_slot_set_pid(other, PEER, child);
 	qp = (struct rxe_qp){ .qpn = OWN_QPN, .flow.dst = peer_gid, .attr.dest_qp_num = PEER_QPN };
 	process = 0;
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(folder, sizeof(folder), "/tmp/rxe_dm-elsewhere-%d", (int)getpid());
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
 	ck_assert_int_eq(setenv("RXE_DM_LAB_FOLDER", folder, 1), 0);
 	ctl_published_init();
 	ctl_publish("lab.b", &peer_gid, fd);
@@ -80,7 +83,6 @@ static void teardown(void)
 {
 	ctl_unpublish("lab.b", &peer_gid);
 	ck_assert_int_eq(rmdir(folder), 0);
-	strcpy(folder + sizeof(folder) - 7, "XXXXXX");
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	munmap(other, sizeof(*other));
