@@ -44,6 +44,13 @@ static void begin(struct ctl_checked *checked, uint32_t epoch)
 		atomic_store(&checked->received[i], 0);
 		atomic_store(&checked->wrote[i], 0);
 	}
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
+		atomic_store(&checked->known[i], 0);
+		atomic_store(&checked->reported[i], 0);
+	}
+	/* 0 stands for what has not happened. */
+	if (!atomic_load(&checked->clock))
+		atomic_store(&checked->clock, 1);
 	atomic_store(&checked->num_long, 0);
 	atomic_store(&checked->modules.count, 0);
 	atomic_store(&checked->epoch, epoch);
@@ -54,8 +61,7 @@ static bool is_attached(struct ibv_context *context)
 	return atomic_load(&vb_device(context)->forks) == vb_forks();
 }
 
-/* NULL: the slot is that of the process that forked this one. */
-static struct ctl_checked *own(struct ibv_context *context)
+struct ctl_checked *access_own(struct ibv_context *context)
 {
 	struct ctl_slot *slot = vb_slot(vb_device(context));
 	struct ctl_checked *checked = (struct ctl_checked *)(void *)slot->checked;
@@ -70,7 +76,7 @@ static struct ctl_checked *own(struct ibv_context *context)
 
 void access_begin(struct ibv_context *context)
 {
-	own(context);
+	access_own(context);
 }
 
 bool access_is_open(const struct check_region *region)
@@ -209,7 +215,7 @@ static struct ctl_access *take_place(struct ctl_checked *checked, const struct c
 	struct ctl_access *access = &checked->access[++last_number % CTL_ACCESSES];
 
 	withdraw(checked, access);
-	*access = *from;
+	*access = *from; /* not done */
 	set_stack(checked, access, stack);
 	count(checked, access, 1);
 	return access;
@@ -227,7 +233,7 @@ void access_add(const struct check_request *request, struct check_range *range)
 	const struct check_qp *qp = request->queue->owner->part;
 	struct ibv_context *context = qp->qp->context;
 	const uint32_t own_slot = vb_device(context)->attachment.slot;
-	struct ctl_checked *checked = own(context);
+	struct ctl_checked *checked = access_own(context);
 	const struct ctl_access access = {
 		.start = range->span.start,
 		.end = range->span.end,
@@ -246,21 +252,32 @@ void access_add(const struct check_request *request, struct check_range *range)
 		atomic_store(&checked->wrote[access.qpn % RXE_MAX_QP], range->access);
 }
 
-static void withdraw_number(struct ibv_context *context, uint64_t number)
+/* The access of this number; NULL: it has given way to a later one, or is another process's. */
+static struct ctl_access *find_number(struct ctl_checked *checked, uint64_t number)
 {
-	struct ctl_checked *checked = number ? own(context) : NULL;
-	struct ctl_access *access;
+	struct ctl_access *access = checked ? &checked->access[number % CTL_ACCESSES] : NULL;
 
-	if (!checked)
-		return;
-	access = &checked->access[number % CTL_ACCESSES];
-	if (atomic_load(&access->number) == number)
-		withdraw(checked, access);
+	return access && number && atomic_load(&access->number) == number ? access : NULL;
 }
 
 void access_ended(const struct check_request *request, struct check_range *range)
 {
-	withdraw_number(request->queue->owner->context, range->access);
+	struct ctl_checked *checked = access_own(request->queue->owner->context);
+	struct ctl_access *access = find_number(checked, range->access);
+
+	if (access)
+		withdraw(checked, access);
+	range->access = 0;
+}
+
+void access_completed(const struct check_request *request, struct check_range *range,
+		      uint64_t clock)
+{
+	struct ctl_access *access =
+		find_number(access_own(request->queue->owner->context), range->access);
+
+	if (access)
+		atomic_store(&access->done, clock);
 	range->access = 0;
 }
 
@@ -268,7 +285,7 @@ uint64_t access_note(const struct check_region *region, const struct span *ended
 		     const struct check_stack *where)
 {
 	struct ibv_context *context = region->object->context;
-	struct ctl_checked *checked = own(context);
+	struct ctl_checked *checked = access_own(context);
 	const struct ctl_access access = {
 		.start = ended->start,
 		.end = ended->end,
@@ -283,14 +300,21 @@ uint64_t access_note(const struct check_region *region, const struct span *ended
 
 void access_forget(const struct check_region *region, uint64_t note)
 {
-	if (region->object && !region->object->dead)
-		withdraw_number(region->object->context, note);
+	struct ctl_checked *checked;
+	struct ctl_access *access;
+
+	if (!region->object || region->object->dead)
+		return;
+	checked = access_own(region->object->context);
+	access = find_number(checked, note);
+	if (access)
+		withdraw(checked, access);
 }
 
 void access_received(const struct check_qp *qp)
 {
 	const uint32_t qpn = qp->qp->qp_num;
-	struct ctl_checked *checked = own(qp->qp->context);
+	struct ctl_checked *checked = access_own(qp->qp->context);
 
 	if (!checked)
 		return;
@@ -332,7 +356,7 @@ static void each_of(const struct ctl_slot *slot, const struct ctl_access *place,
 
 	for (uint32_t i = 0; i < CTL_ACCESSES; i++) {
 		if (read_access(&ctl_checked(slot)->access[i], place, &other.at) &&
-		    ((other.at.flags & CTL_ACCESS_ENDED) ||
+		    ((other.at.flags & CTL_ACCESS_ENDED) || atomic_load(&other.at.done) ||
 		     find_qp(slot, other.at.qpn, other.at.dest_qpn)))
 			visit(&other, arg);
 	}

@@ -28,6 +28,8 @@ struct access {
 	const struct ctl_slot *slot; /* of its process */
 };
 
+/* What this process publishes; NULL: its slot is still that of the process that forked it. */
+struct ctl_checked *access_own(struct ibv_context *context);
 /* The process makes a queue pair: it is checked, for the others. */
 void access_begin(struct ibv_context *context);
 /* The bytes at the peer, where another process of this device has them: sets span and owner. */
@@ -39,7 +41,11 @@ bool access_is_shared(struct ibv_context *context);
 bool access_is_open(const struct check_region *region);
 /* Publishes a range of a request that is about to be posted, whose span is set. */
 void access_add(const struct check_request *request, struct check_range *range);
-/* The request has ended. */
+/* The program has polled the completion of the request: the access is kept. clock: of the process
+ * then (vector.h). */
+void access_completed(const struct check_request *request, struct check_range *range,
+		      uint64_t clock);
+/* The request has ended otherwise. */
 void access_ended(const struct check_request *request, struct check_range *range);
 /* The memory of a region that peers may reach has ended there: returns the number of the note. */
 uint64_t access_note(const struct check_region *region, const struct span *ended,
@@ -56,8 +62,8 @@ struct access_place {
 	uint64_t start, end;
 };
 
-/* Calls visit for each outstanding access of another process to one of the bytes, of a queue pair
- * that still executes requests, and for each note. */
+/* Calls visit for each access of another process to one of the bytes: outstanding ones of a queue
+ * pair that still executes requests, those that are done, and notes. */
 void access_each(struct ibv_context *context, const struct access_place *place,
 		 void (*visit)(const struct access *other, void *arg), void *arg);
 /* A word of up to 8 bytes that programs may poll as a flag. */

@@ -13,7 +13,7 @@
  *   held.c                the memory that outstanding requests hold
  *   clock.c thread.c      the order of threads
  *   remote.c race.c       requests and their peers, races of requests
- *   access.c              what processes publish for each other, in their slots of the device
+ *   access.c vector.c     what processes publish for each other, in their slots of the device
  *   race_process.c        races, and memory that ends, between processes
  *   mem_peer.c
  *   listener.c            what lib/watch reports of the program

@@ -59,7 +59,7 @@ static inline void hook_completed(struct check_request *request)
 	mem_overlap_ended(request);
 	mem_stack_ended(request);
 	mem_arrival_ended(request);
-	race_ended(request);
+	race_completed(request);
 	remote_ended(request);
 	held_remove(request);
 	listener_refresh();

@@ -26,7 +26,8 @@ static void visit(const struct access *other, void *arg)
 	const bool is_note = other->at.flags & CTL_ACCESS_ENDED;
 	struct search *search = arg;
 
-	if (search->is_found || is_note != search->notes || other->at.key != search->key)
+	if (search->is_found || atomic_load(&other->at.done) || is_note != search->notes ||
+	    other->at.key != search->key)
 		return;
 	if (!is_note && (!(other->at.flags & CTL_ACCESS_REMOTE) || access_is_flag(other) ||
 			 access_may_be_known(other)))

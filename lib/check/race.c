@@ -20,6 +20,7 @@
 #include "lib/check/region.h"
 #include "lib/check/report.h"
 #include "lib/check/span.h"
+#include "lib/check/vector.h"
 
 static struct span_set remotes = SPAN_SET(12);
 
@@ -156,6 +157,8 @@ static void look_remote(struct check_request *request)
 	span_add(&remotes, &remote->span);
 	if (access_is_shared(request->queue->owner->context)) {
 		access_add(request, remote);
+		if (request->remote_writes)
+			vector_reported(request, remote);
 		race_process_look(request, remote);
 	}
 }
@@ -166,17 +169,37 @@ void race_posting(struct check_request *request)
 	look_remote(request);
 }
 
-void race_ended(struct check_request *request)
+static void leave(struct check_request *request,
+		  void (*leaves)(const struct check_request *request, struct check_range *range))
 {
 	if (request->remote.request)
 		span_remove(&remotes, &request->remote.span);
 	request->remote.request = NULL;
 	if (request->remote.access)
-		access_ended(request, &request->remote);
+		leaves(request, &request->remote);
 	for (uint32_t i = 0; i < request->num_ranges; i++) {
 		if (request->range[i].access)
-			access_ended(request, &request->range[i]);
+			leaves(request, &request->range[i]);
 	}
+}
+
+static void keep(const struct check_request *request, struct check_range *range)
+{
+	if (check_is_on(CHECK_RACE_HISTORY))
+		access_completed(request, range, vector_tick(request->queue->owner->context));
+	else
+		access_ended(request, range);
+}
+
+void race_completed(struct check_request *request)
+{
+	leave(request, keep);
+	vector_completed(request);
+}
+
+void race_ended(struct check_request *request)
+{
+	leave(request, access_ended);
 }
 
 /* The child has none of the requests. */

@@ -16,6 +16,8 @@ struct check_request;
 
 /* After held_add() and remote_posting(). */
 void race_posting(struct check_request *request);
+/* The program has polled its completion. */
+void race_completed(struct check_request *request);
 void race_ended(struct check_request *request);
 
 #endif

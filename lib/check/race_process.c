@@ -12,6 +12,7 @@
 #include "lib/check/queue.h"
 #include "lib/check/region.h"
 #include "lib/check/report.h"
+#include "lib/check/vector.h"
 
 struct look {
 	const struct check_request *request;
@@ -26,7 +27,14 @@ static const char *verb_of(bool is_remote, bool writes)
 	return writes ? "gets data in" : "sends from";
 }
 
-static void report(const struct look *look, const struct access *other)
+static enum check check_of(const struct look *look, const struct access *other)
+{
+	return look->is_remote && (other->at.flags & CTL_ACCESS_REMOTE) ? CHECK_RACE_REMOTE
+									: CHECK_RACE_LOCAL;
+}
+
+static void report(const struct look *look, enum check check, const char *what,
+		   const struct access *other)
 {
 	const struct check_object *region =
 		look->range->region ? look->range->region->object : NULL;
@@ -38,10 +46,10 @@ static void report(const struct look *look, const struct access *other)
 	char label[96];
 
 	access_label(other, label, sizeof(label));
-	check_report(look->is_remote && other_is_remote ? CHECK_RACE_REMOTE : CHECK_RACE_LOCAL,
+	check_report(check,
 		     (struct check_where[]){
 			     { "posted here", &look->request->posted },
-			     { "outstanding, posted by the other process here", &stack },
+			     { what, &stack },
 			     { "region registered here", region ? &region->made : NULL } },
 		     region ? 3 : 2,
 		     "%s, wr_id 0x%" PRIx64 " %s %" PRIu64 " bytes at 0x%" PRIx64
@@ -73,7 +81,11 @@ static void visit(const struct access *other, void *arg)
 	if (look->request->is_atomic && look->is_remote && (other->at.flags & CTL_ACCESS_ATOMIC) &&
 	    (other->at.flags & CTL_ACCESS_REMOTE))
 		return;
-	report(look, other);
+	if (!atomic_load(&other->at.done))
+		report(look, check_of(look, other), "outstanding, posted by the other process here",
+		       other);
+	else if (!vector_is_before(look->request->queue->owner->context, other))
+		report(look, CHECK_RACE_HISTORY, "posted by the other process here", other);
 }
 
 void race_process_look(const struct check_request *request, const struct check_range *range)
@@ -84,6 +96,7 @@ void race_process_look(const struct check_request *request, const struct check_r
 		.is_remote = range == &request->remote,
 	};
 
+	vector_learn(request->queue->owner->context);
 	look.writes = look.is_remote ? request->remote_writes : request->writes;
 	access_each(request->queue->owner->context,
 		    &(struct access_place){ range->owner, range->owner_epoch, range->span.start,

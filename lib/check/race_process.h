@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* RXE-RACE-001 and 003 between processes of the device: the request that is posted now against
- * outstanding ones of other processes (access.h).
+ * outstanding ones of other processes (access.h); and RXE-RACE-004, against those that are done and
+ * are not ordered by the clocks of vector.h.
  *
  * The other one is ordered before this one if its process has polled its completion, or that of a
  * later one; if its peer has polled a message that was sent after it, or that it is itself. A

@@ -10,6 +10,7 @@
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/region.h"
+#include "lib/check/vector.h"
 
 static bool is_atomic(enum ibv_wr_opcode opcode)
 {
@@ -117,6 +118,7 @@ void remote_received(struct check_qp *qp)
 		return;
 	qp->received++;
 	access_received(qp);
+	vector_received(qp);
 	if (!sender)
 		return;
 	DL_FOREACH (sender->send.first, request) {

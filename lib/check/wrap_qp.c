@@ -5,6 +5,7 @@
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
 #include "lib/check/thread.h"
+#include "lib/check/vector.h"
 #include "lib/check/wrap.h"
 #include "lib/check/wrap_build.h"
 
@@ -24,6 +25,7 @@ static void made(struct ibv_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 		object_label(object, "QP 0x%06x", qp->qp_num);
 		queue_qp_made(object, qp, attr);
 		access_begin(qp->context);
+		vector_connected(qp->context);
 		portable_qp_made(object, asked);
 		thread_joins(object, qp->pd);
 	}
@@ -80,6 +82,8 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 		remote_reset(part);
 	if (part)
 		hook_modified(part, attr, attr_mask);
+	if (part && (attr_mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RTR)
+		vector_connected(qp->context);
 	/* RESET drops requests and completions (IBTA 10.3.1.1). */
 	if (part && (attr_mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
 		hook_drop_all(&part->send);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process under `rxe_dm run --check` publishes in its slot: outstanding accesses of memory
+/* What a process under `rxe_dm run --check` publishes in its slot: its last accesses of memory
  * that peers reach, and what orders them. Without --check no page of it is touched. Only the slot's
  * process writes it; the checks of other processes read it (lib/check/access.h). A process may
  * write anything there: readers bound each number. */
@@ -15,7 +15,7 @@
 
 #define CTL_ACCESSES	  512u /* of a process; the oldest give way */
 #define CTL_ACCESS_PAGES  1024u
-#define CTL_ACCESS_DEPTH  15u
+#define CTL_ACCESS_DEPTH  14u
 #define CTL_CHECK_MODULES 64u
 
 enum ctl_access_flag {
@@ -28,11 +28,13 @@ enum ctl_access_flag {
 	CTL_ACCESS_ENDED = 1 << 5,
 };
 
-/* Bytes that an outstanding request reads or writes. */
+/* Bytes that a request reads or writes. */
 struct ctl_access {
 	/* The place in the process's order of posts, from 1 on; 0: empty. Cleared first, set
 	 * last. */
 	_Atomic uint64_t number;
+	/* The process's clock when its completion was polled; 0: the request is outstanding. */
+	_Atomic uint64_t done;
 	uint64_t start, end; /* addresses in the process of slot owner */
 	uint32_t owner, owner_epoch;
 	uint32_t flags; /* enum ctl_access_flag */
@@ -67,6 +69,9 @@ struct ctl_checked {
 	_Atomic uint32_t num_long; /* accesses of too many pages to count */
 	/* Accesses in the log, by a hash of owner and page. */
 	_Atomic uint16_t pages[CTL_ACCESS_PAGES];
+	/* lib/check/vector.h. clock goes on from one process of the slot to the next. By slot: what
+	 * this process knows of the clock there, its clock when it last wrote to memory there. */
+	_Atomic uint64_t clock, known[RXE_MAX_SLOTS], reported[RXE_MAX_SLOTS];
 	/* By queue pair: messages that the program has polled; the number of the last access that
 	 * writes to the peer. */
 	_Atomic uint64_t received[RXE_MAX_QP];

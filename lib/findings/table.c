@@ -97,6 +97,16 @@ const struct check_row check_table[CHECK_END] = {
 		"completion, or after a message that the peer sends later",
 		"Let the peer send a message after its request, and poll its completion first.",
 	},
+	[CHECK_RACE_HISTORY] = {
+		"RXE-RACE-004", "requests-unordered",
+		"Requests of two processes access the same bytes, at least one of them writes, and no "
+		"message, flag or read of the device orders them, although the first has ended.",
+		"IBTA 9.7.6, 10.8.3.3: a completion orders a request for the process that polls it; "
+		"others need a message of that process",
+		"Let the process that has polled the first completion send a message before the other "
+		"process posts. What sockets, files and shared memory order is not seen.",
+		.is_extra = true,
+	},
 	[CHECK_QUEUE_CQ_OVERFLOW] = {
 		"RXE-QUEUE-001", "cq-can-overflow",
 		"More requests are outstanding than their completion queue has entries.",
