@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,8 @@ static uint32_t receive(struct rdma_cm_id *id)
 	return wc.status == IBV_WC_SUCCESS ? wc.byte_len : 0;
 }
 
-static void send_message(struct rdma_cm_id *id, char *bytes, size_t len, struct ibv_mr *mr)
+/* False: the connection has failed. */
+static bool send_message(struct rdma_cm_id *id, char *bytes, size_t len, struct ibv_mr *mr)
 {
 	struct ibv_wc wc;
 
@@ -68,13 +70,13 @@ static void send_message(struct rdma_cm_id *id, char *bytes, size_t len, struct 
 		die("rdma_post_send");
 	if (rdma_get_send_comp(id, &wc) != 1)
 		die("rdma_get_send_comp");
-	if (wc.status != IBV_WC_SUCCESS) {
+	if (wc.status != IBV_WC_SUCCESS)
 		fprintf(stderr, "send: %s\n", ibv_wc_status_str(wc.status));
-		exit(EXIT_FAILURE);
-	}
+	return wc.status == IBV_WC_SUCCESS;
 }
 
-/* Answers each message, until an empty one comes. */
+/* Answers each message, until an empty one comes or the connection fails: the next client is not
+ * concerned. */
 static void answer(struct rdma_cm_id *id)
 {
 	static char bytes[2][MESSAGE_BYTES]; /* received, sent */
@@ -91,7 +93,8 @@ static void answer(struct rdma_cm_id *id)
 	while ((len = receive(id)) > 0) {
 		memcpy(bytes[1], bytes[0], len);
 		post_receive(id, bytes[0], mr);
-		send_message(id, bytes[1], len, mr);
+		if (!send_message(id, bytes[1], len, mr))
+			break;
 	}
 	rdma_disconnect(id);
 	rdma_dereg_mr(mr);
@@ -125,13 +128,15 @@ static void ask(const char *address, const char *port, char **texts)
 		die("rdma_connect");
 	for (; *texts; texts++) {
 		snprintf(bytes[1], MESSAGE_BYTES, "%s", *texts);
-		send_message(id, bytes[1], strlen(bytes[1]) + 1, mr);
+		if (!send_message(id, bytes[1], strlen(bytes[1]) + 1, mr))
+			exit(EXIT_FAILURE);
 		if (!receive(id))
 			break;
 		printf("echo: %s\n", bytes[0]);
 		post_receive(id, bytes[0], mr);
 	}
-	send_message(id, bytes[1], 0, mr);
+	/* The server disconnects when it has this message: its acknowledgment may be lost. */
+	(void)send_message(id, bytes[1], 0, mr);
 	rdma_disconnect(id);
 	rdma_dereg_mr(mr);
 	rdma_destroy_ep(id);

@@ -225,6 +225,14 @@ def echo(build):
             if text != "echo: hello\necho: again\n":
                 raise Failure(f"rdma_echo said '{text}'")
         server.wait_for_line("(?s)disconnected.*disconnected")
+        # The completions of sends: the client's, that of its answer, that of the empty message.
+        for number in ("2", "3"):
+            instance.command("fault", "add", "completion", "status=IBV_WC_RETRY_EXC_ERR", "side=send", f"nth={number}")
+            for _ in range(2):
+                text = instance.run([program, "ask", instance.address, port, "hello"])
+                if not text.endswith("echo: hello\n"):
+                    raise Failure(f"rdma_echo said '{text}'")
+            instance.command("fault", "clear")
 
 
 # The tests ask an interface of the device for its address; the device has no interface, so this answers.
