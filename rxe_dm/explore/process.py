@@ -34,9 +34,9 @@ def end_group(pid, sig=signal.SIGKILL):
         pass
 
 
-def starved_s(group):
-    """Seconds for which the processes of a group were ready and had no processor: the longest of any thread."""
-    most = 0
+def delays_of(group):
+    """By thread of a process group: the nanoseconds for which it was ready and had no processor."""
+    found = {}
     for stat in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(stat, encoding="ascii", errors="replace") as file:
@@ -44,10 +44,25 @@ def starved_s(group):
                     continue
             for path in glob.glob(stat[:-len("stat")] + "task/*/schedstat"):
                 with open(path, encoding="ascii") as file:
-                    most = max(most, int(file.read().split()[1]))
+                    found[path] = int(file.read().split()[1])
         except (OSError, IndexError, ValueError):
             continue
-    return most / 1e9
+    return found
+
+
+class Starvation:
+    """seconds: how long a process group had no processor, looked at from time to time: in each interval the longest of any thread. So the
+    programs that a script runs one after the other count as well."""
+
+    def __init__(self, group):
+        self.group, self.delays, self.seconds = group, {}, 0.0
+
+    def look(self, interval_s):
+        """interval_s: since the last look."""
+        delays = delays_of(self.group)
+        most = max((ns - self.delays.get(thread, 0) for thread, ns in delays.items()), default=0)
+        self.seconds += min(most / 1e9, interval_s)
+        self.delays = delays
 
 
 def network_of_its_own():

@@ -16,6 +16,7 @@ import recorder
 
 TAIL_BYTES = 1 << 20
 MOST_STARVED = 9
+LOOK_S = 0.5
 CHECK_STATUS = 66
 NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 NOISE = re.compile(r"^(?:\s*|=+|-+|rxe_dm: .*)$")
@@ -112,19 +113,21 @@ def look(result, once_, plan):
             result.fired[one["rule"]] = one["fired"]
 
 
-def in_time(child, timeout_s):
+def in_time(child, timeout_s, clock=time.monotonic):
     """The exit code; None: it takes too long. The time for which it had no processor does not count, up to nine times the limit.
     timeout_s None: no limit."""
     if timeout_s is None:
         return child.wait()
-    limit, given = timeout_s, 0
+    began = looked = clock()
+    starved = process.Starvation(child.pid)
     while True:
         try:
-            return child.wait(limit - given)
+            return child.wait(LOOK_S)
         except subprocess.TimeoutExpired:
-            given = limit
-        limit = timeout_s + min(process.starved_s(child.pid), MOST_STARVED * timeout_s)
-        if limit - given < 0.1 * timeout_s:
+            now = clock()
+        starved.look(now - looked)
+        looked = now
+        if now - began > timeout_s + min(starved.seconds, MOST_STARVED * timeout_s):
             return None
 
 

@@ -219,12 +219,34 @@ class Late:
 
 
 def starved(_build):
-    """Without a device: a run is late by the time in which it had a processor, and not forever."""
+    """Without a device: a run is late by the time in which it had a processor, and not forever. What programs that ended meanwhile have
+    waited counts; in an interval at most its length."""
     trial, = modules("trial")
-    for ends, share, code in ((15, 0, None), (15, 0.5, 0), (30, 0.5, None), (99, 0.99, 0), (200, 0.99, None)):
+    process = trial.process
+    delays = [{"a": 5e9}, {"b": 4e9}, {"b": 5e9, "c": 3e9}, {}, {"d": 99e9}]
+    real, process.delays_of = process.delays_of, lambda _group: delays.pop(0)
+    waited = process.Starvation(1)
+    seen = []
+    while delays:
+        waited.look(10)
+        seen.append(waited.seconds)
+    process.delays_of = real
+    if seen != [5, 9, 12, 12, 22]:
+        raise Failure(f"without a processor: {seen}")
+    for ends, share, code in ((15, 0, None), (15, 0.5, 0), (30, 0.5, None), (99, 0.9, 0), (200, 0.99, None)):
         child = Late(ends)
-        trial.process.starved_s = lambda _group, child=child, share=share: share * child.now
-        if trial.in_time(child, 10) != code:
+
+        class Waits:
+            seconds = 0.0
+
+            def __init__(self, _group):
+                pass
+
+            def look(self, interval_s, share=share):
+                self.seconds += share * interval_s
+
+        process.Starvation = Waits
+        if trial.in_time(child, 10, lambda child=child: child.now) != code:
             raise Failure(f"a run of {ends} s that has no processor for {share} of them, of 10 s: not {code}")
 
 
