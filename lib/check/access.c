@@ -349,10 +349,12 @@ static bool read_access(const struct ctl_access *from, const struct ctl_access *
 	return atomic_load(&from->number) == number && atomic_load(&ret->number) == number;
 }
 
-static void each_of(const struct ctl_slot *slot, const struct ctl_access *place,
+static void each_of(const struct ctl_shared *shared, uint32_t number,
+		    const struct ctl_access *place,
 		    void (*visit)(const struct access *other, void *arg), void *arg)
 {
-	struct access other = { .slot = slot };
+	const struct ctl_slot *slot = &shared->slot[number];
+	struct access other = { .slots = shared->slot, .slot = slot };
 
 	for (uint32_t i = 0; i < CTL_ACCESSES; i++) {
 		if (read_access(&ctl_checked(slot)->access[i], place, &other.at) &&
@@ -380,7 +382,7 @@ void access_each(struct ibv_context *context, const struct access_place *place,
 
 		if (number != dev->attachment.slot && is_checked(slot) &&
 		    may_have(ctl_checked(slot), &bytes))
-			each_of(slot, &bytes, visit, arg);
+			each_of(shared, number, &bytes, visit, arg);
 	}
 }
 
@@ -391,12 +393,15 @@ static bool is_received(const struct access *other)
 {
 	const struct ctl_access *at = &other->at;
 	const uint32_t number = at->dest_qpn >> RXE_SLOT_SHIFT;
-	const struct ctl_slot *peer = other->slot + number - (at->qpn >> RXE_SLOT_SHIFT);
+	const struct ctl_slot *peer;
 	uint64_t received;
 
 	if ((at->flags & CTL_ACCESS_WRITES) && !(at->flags & CTL_ACCESS_REMOTE))
 		return false;
-	if (number >= RXE_MAX_SLOTS || !is_checked(peer) || !find_qp(peer, at->dest_qpn, at->qpn))
+	if (number >= RXE_MAX_SLOTS)
+		return true;
+	peer = &other->slots[number];
+	if (!is_checked(peer) || !find_qp(peer, at->dest_qpn, at->qpn))
 		return true;
 	received = atomic_load(&ctl_checked(peer)->received[at->dest_qpn % RXE_MAX_QP]);
 	if (received >> RECEIVED_BITS != at->dest_qpn)
