@@ -88,17 +88,17 @@ class Reducer:
         return made
 
 
-def settle(reducer, empty):
-    """The smallest of the worlds that were taken that fails in half of ten trials, or in most. Returns it, and a sentence: "fails 9 of 10
+def settle(reducer, empty, tries=LAST_TRIES):
+    """The smallest of the worlds that were taken that fails in half of the trials, or in most. Returns it, and a sentence: "fails 9 of 10
     times with this line, 0 of 10 without: ..."."""
     best, most = reducer.taken[-1], -1
     for made in reversed(reducer.taken):
-        count = reducer.failures(made, LAST_TRIES)
+        count = reducer.failures(made, tries)
         if count > most:
             best, most = made, count
-        if 2 * most >= LAST_TRIES:
+        if 2 * most >= tries:
             break
-    without = reducer.failures(empty, LAST_TRIES)
+    without = reducer.failures(empty, tries)
     lines = len(best.lines())
     which = "this line" if lines == 1 else f"these {lines} lines"
-    return best, f"fails {most} of {LAST_TRIES} times with {which}, {without} of {LAST_TRIES} without: {best.describe()}"
+    return best, f"fails {most} of {tries} times with {which}, {without} of {tries} without: {best.describe()}"

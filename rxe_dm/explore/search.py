@@ -125,22 +125,31 @@ class Search:
         self.told.found(group)
 
     def reduce_all(self):
+        """Once the time is over, the first failure is counted in a few runs, and the others are written as they were found."""
         for key, group in list(self.groups.items())[:MOST_GROUPS]:
-            self.told.reducing(group)
-            reducer = reduce.Reducer(self.many, key)
-            reducer.reduce(reducer.choose(group.worlds, self.is_over), self.is_over)
-            group.world, group.sentence = reduce.settle(reducer, world.World())
+            if group.number == 1 or not self.is_over():
+                self.reduce(key, group)
             self.write(group)
-            self.told.reduced(group, reducer.trials)
+
+    def reduce(self, key, group):
+        self.told.reducing(group)
+        reducer = reduce.Reducer(self.many, key)
+        reducer.reduce(reducer.choose(group.worlds, self.is_over), self.is_over)
+        group.world, group.sentence = reduce.settle(reducer, world.World(), reduce.TRIES if self.is_over() else reduce.LAST_TRIES)
+        self.told.reduced(group, reducer.trials)
 
     def write(self, group):
-        """The world file, a record of a run that fails, and its report."""
+        """The world file, and of a reduced world a record of a run that fails, and its report."""
         group.folder = os.path.join(self.options.state, f"failure-{group.number}")
         os.makedirs(group.folder, exist_ok=True)
         with open(os.path.join(group.folder, "world"), "w", encoding="utf-8") as file:
-            file.write(f"# {group.sentence}\n# {group.result.sentence()}\n{group.world.text()}\n")
+            file.write(f"# {group.sentence or 'not reduced'}\n# {group.result.sentence()}\n{group.world.text()}\n")
+        if group.sentence:
+            self.record(group)
+
+    def record(self, group):
         record = os.path.join(group.folder, "record")
-        for _ in range(RECORD_TRIES):
+        for _ in range(1 if self.is_over() else RECORD_TRIES):
             if self.many([group.world], record)[0].failed:
                 report = os.path.join(group.folder, "report.html")
                 done = subprocess.run([self.plan.command, "report", record, "-o", report], stdout=subprocess.DEVNULL, stderr=sys.stderr,

@@ -2,6 +2,7 @@
 """rxe_dm explore and rxe_dm run --record, --world: programs with a mistake are found, reduced and repeated, and their corrected
 twins survive the same worlds; a record is complete whatever ends the program."""
 
+import argparse
 import importlib
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import unittest.mock
 import xml.etree.ElementTree
 
 import pcapng
@@ -135,6 +137,9 @@ def rules(build):
 class Trial:
     failed = ""
 
+    def sentence(self):
+        return "exit 1"
+
 
 def reduced(_build):
     """Without a device: of seven lines the two remain that together fail, with the smallest count that fails."""
@@ -188,6 +193,36 @@ def chosen(_build):
         found = reduce.Reducer(many).choose(group.worlds, lambda: False)
         if found != expected:
             raise Failure(f"{list(counts.values())} of 4: {found.lines()} is reduced")
+
+
+def over(_build):
+    """Without a device: when the time is over, what is left to do is bounded, and each failure has its world."""
+    world, search = modules("world", "search")
+    ran = []
+
+    class Over(search.Search):
+        def __init__(self, folder):
+            self.options, self.told, self.groups = argparse.Namespace(state=folder), unittest.mock.Mock(), {}
+            for number, key in enumerate(("a", "b"), 1):
+                self.groups[key] = search.Group(number, world.parse(f"fault drop nth={number}\nfault drop nth=9"), Trial())
+
+        def is_over(self, share=1.0):
+            return True
+
+        def many(self, worlds, folder=None):
+            ran.extend(worlds)
+            return [Trial() for _ in worlds]
+
+    with tempfile.TemporaryDirectory() as folder:
+        Over(folder).reduce_all()
+        texts = []
+        for number in (1, 2):
+            with open(os.path.join(folder, f"failure-{number}", "world"), encoding="utf-8") as file:
+                texts.append(file.read().splitlines())
+    if len(ran) > 9 or not texts[0][0].startswith("# fails 0 of 4 times with these 2 lines, 0 of 4 without") or texts[1][0] != "# not reduced":
+        raise Failure(f"{len(ran)} runs: {texts}")
+    if [text[2:] for text in texts] != [["fault drop nth=1", "fault drop nth=9"], ["fault drop nth=2", "fault drop nth=9"]]:
+        raise Failure(f"worlds: {texts}")
 
 
 def refused(build):
@@ -488,6 +523,7 @@ CASES = {
     "explore_checked": checked,
     "explore_reduced": reduced,
     "explore_chosen": chosen,
+    "explore_over": over,
     "explore_starved": starved,
     "explore_rules": rules,
     "explore_refused": refused,
