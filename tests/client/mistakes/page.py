@@ -79,8 +79,8 @@ TAIL = """
 
 ## Defects of programs
 
-The client suite runs programs of Debian 12 under `--check`: the pingpongs, perftest, rdmacm-utils, rsockets, fio, libfabric, UCX and
-Open MPI (cases `check_clean_*` and `check_passes_*`). What it finds is left out of their checks; these are their defects:
+The client suite runs programs of Debian 12 under `--check`: the pingpongs, perftest, rdmacm-utils, rsockets, fio, qperf, libfabric, UCX,
+Open MPI and the Python tests of rdma-core (cases `check_clean_*` and `check_passes_*`). What it finds is left out of their checks; these are their defects:
 
 | program | finding | source | what it does |
 |---|---|---|---|
@@ -96,6 +96,9 @@ Open MPI (cases `check_clean_*` and `check_passes_*`). What it finds is left out
 | ib_send_bw | RXE-LIFE-001 | perftest 4.5-0.17, src/perftest_resources.c:1415 | creates the receive CQ for every SEND test (1633), and destroys it for some |
 | ib_* -R | RXE-MEM-001, 003 | perftest 4.5-0.17, src/perftest_communication.c:171, 473 | receives and sends its parameters in the same bytes |
 | ib_* -R | RXE-LIFE-002 | perftest 4.5-0.17, src/send_bw.c:203, src/perftest_communication.c:1014 | opens a device, and overwrites the pointer by the context of the id |
+| rdma-core's Python tests | RXE-MEM-002, 003, 007 | rdma-core 44, utils.py:403, 417 | one region for all receives and sends, which the test also fills |
+| rdma-core's Python tests | RXE-MEM-004, 006 | rdma-core 44, utils.py:690 | traffic() posts one receive more than messages arrive; its region ends before the queue pair |
+| rdma-core's Python tests | RXE-LIFE-005 | rdma-core 44, test_cq.py:101 | fills a completion queue to resize it, and destroys the queue pair |
 | UCX | RXE-LIFE-005 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:645 | destroys a queue pair before its last acknowledgements are sent |
 | UCX | RXE-MEM-004 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:644 | frees the memory of posted receives before the queue pair; line 642 says so |
 | UCX | RXE-MEM-001 | UCX 1.13.1, src/uct/ib/ud/base/ud_ep.c:181, 1363 | uses a datagram's memory again when the peer has acknowledged it, without the completion of its send |
