@@ -144,9 +144,8 @@ void access_target(const struct check_qp *qp, const struct ibv_sge *there,
 	    mr->owner == dev->attachment.slot || there->addr - mr->iova > mr->len ||
 	    there->length > mr->len - (there->addr - mr->iova))
 		return;
-	range->len = there->length;
 	range->span.start = (uintptr_t)(mr->addr + (there->addr - mr->iova));
-	range->span.end = range->span.start + range->len;
+	range->span.end = range->span.start + there->length;
 	range->owner = &shared->slot[mr->owner];
 	range->owner_epoch = mr->epoch;
 	range->owner_key = there->lkey;
@@ -248,8 +247,14 @@ void access_add(const struct check_request *request, struct check_range *range)
 	};
 
 	range->access = publish(take_place(checked, &access, &request->posted));
-	if (is_remote && request->remote_writes)
-		atomic_store(&checked->wrote[access.qpn % RXE_MAX_QP], range->access);
+}
+
+void access_wrote(const struct check_qp *qp)
+{
+	struct ctl_checked *checked = access_own(qp->qp->context);
+
+	if (checked)
+		atomic_store(&checked->wrote[qp->qp->qp_num % RXE_MAX_QP], ++last_number);
 }
 
 /* The access of this number; NULL: it has given way to a later one, or is another process's. */

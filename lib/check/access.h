@@ -42,6 +42,9 @@ bool access_is_shared(struct ibv_context *context);
 bool access_is_open(const struct check_region *region);
 /* Publishes a range of a request that is about to be posted, whose span is set. */
 void access_add(const struct check_request *request, struct check_range *range);
+/* An RDMA WRITE or atomic is about to be posted, wherever it writes: what the queue pair has
+ * published so far is followed by it. */
+void access_wrote(const struct check_qp *qp);
 /* The program has polled the completion of the request: the access is kept. clock: of the process
  * then (vector.h). */
 void access_completed(const struct check_request *request, struct check_range *range,

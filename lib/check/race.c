@@ -157,15 +157,24 @@ static void look_remote(struct check_request *request)
 	span_add(&remotes, &remote->span);
 	if (access_is_shared(request->queue->owner->context)) {
 		access_add(request, remote);
-		if (request->remote_writes)
-			vector_reported(request, remote);
 		race_process_look(request, remote);
 	}
+}
+
+/* Also where the bytes are not known, as in device memory: they may be a flag. */
+static void wrote(const struct check_request *request)
+{
+	if (!access_is_shared(request->queue->owner->context))
+		return;
+	access_wrote(request->queue->owner->part);
+	vector_reported(request);
 }
 
 void race_posting(struct check_request *request)
 {
 	look_local(request);
+	if (request->remote.len && request->remote_writes)
+		wrote(request);
 	look_remote(request);
 }
 

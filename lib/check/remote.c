@@ -80,6 +80,7 @@ static void find_memory(const struct check_qp *qp, struct check_request *request
 		request->remote = region_range(qp->qp->context, &there);
 	else
 		access_target(qp, &there, &request->remote);
+	request->remote.len = len;
 }
 
 void remote_posting(struct check_qp *qp, struct check_request *request,

@@ -65,14 +65,19 @@ void vector_learn(struct ibv_context *context)
 	learn_at(context, vb_device(context)->attachment.slot);
 }
 
-void vector_reported(const struct check_request *request, const struct check_range *range)
+/* Reported to the process that has the bytes, if that is known, and to that of the peer. */
+void vector_reported(const struct check_request *request)
 {
-	struct ibv_context *context = request->queue->owner->context;
-	struct ctl_checked *mine = access_own(context);
+	const struct check_qp *qp = request->queue->owner->part;
+	const uint32_t peer = qp->attr.dest_qp_num >> RXE_SLOT_SHIFT;
+	struct ctl_checked *mine = access_own(qp->qp->context);
+	const struct ctl_slot *owner = request->remote.owner;
 
-	if (mine && range->owner)
-		atomic_store(&mine->reported[range->owner - shared_of(context)->slot],
+	if (mine && owner)
+		atomic_store(&mine->reported[owner - shared_of(qp->qp->context)->slot],
 			     atomic_load(&mine->clock));
+	if (mine && peer < RXE_MAX_SLOTS)
+		atomic_store(&mine->reported[peer], atomic_load(&mine->clock));
 }
 
 void vector_received(const struct check_qp *qp)

@@ -20,7 +20,6 @@
 
 struct access;
 struct check_qp;
-struct check_range;
 struct check_request;
 struct ibv_context;
 
@@ -28,8 +27,8 @@ struct ibv_context;
 void vector_connected(struct ibv_context *context);
 /* The process is about to compare: it learns from all that have written to its memory. */
 void vector_learn(struct ibv_context *context);
-/* The request, which writes to these bytes of another process, is about to be posted. */
-void vector_reported(const struct check_request *request, const struct check_range *range);
+/* The request, an RDMA WRITE or atomic, is about to be posted. */
+void vector_reported(const struct check_request *request);
 /* A message was polled. */
 void vector_received(const struct check_qp *qp);
 /* The completion of the request was polled. */

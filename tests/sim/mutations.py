@@ -572,6 +572,8 @@ MUTATIONS = [
      "a message proves nothing to another process of the WRITE before it", "check_mem_deregistered_apart"),
     ("check_flag_unseen", "lib/check/access.c:access_may_be_known", "(is_write && atomic_load(&checked->wrote[at->qpn % RXE_MAX_QP]) > at->number)", "false",
      "a flag that is written after the data orders nothing", "check_race_flag_apart"),
+    ("check_flag_in_dm_unseen", "lib/check/race.c:race_posting", "if (request->remote.len && request->remote_writes)", "if (request->remote.owner && request->remote_writes)",
+     "a flag in device memory orders nothing", "check_race_flag_dm_apart"),
     ("check_reads_teach_nothing", "lib/check/vector.c:vector_completed", "if (owner && request->writes) {", "if (false) {",
      "what a process reads of another one's memory orders nothing", "check_race_later_apart"),
     ("check_messages_teach_nothing", "lib/check/remote.c:remote_received", "\tvector_received(qp);\n", "", "a message orders nothing but its own queue pair", "check_race_later_apart"),

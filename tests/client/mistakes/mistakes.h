@@ -43,6 +43,7 @@
 	X(race_local_apart)                                                                        \
 	X(race_reply_apart)                                                                        \
 	X(race_flag_apart)                                                                         \
+	X(race_flag_dm_apart)                                                                      \
 	X(race_later_apart)                                                                        \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \
