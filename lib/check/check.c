@@ -31,16 +31,19 @@ void check_lock(void)
 	if (atomic_load_explicit(&is_child, memory_order_relaxed) &&
 	    atomic_exchange(&is_child, false) && begin_in_child)
 		begin_in_child();
-	pthread_mutex_lock(&lock);
+	/* Before the lock is taken, and until it is released: a signal may come in between. */
 	inside = true;
+	pthread_mutex_lock(&lock);
 	saved_errno = err;
 }
 
 void check_unlock(void)
 {
-	inside = false;
+	const int err = saved_errno;
+
 	pthread_mutex_unlock(&lock);
-	errno = saved_errno;
+	inside = false;
+	errno = err;
 }
 
 bool check_is_inside(void)

@@ -40,7 +40,7 @@
 /* Takes the layer's lock; errno stays as it was until check_unlock(), which restores it. */
 void check_lock(void);
 void check_unlock(void);
-/* This thread holds the lock. */
+/* This thread holds the lock, or is about to take it. */
 bool check_is_inside(void);
 /* Called without the lock by the first check_lock() in the child of a fork(). */
 void check_in_child(void (*begin)(void));

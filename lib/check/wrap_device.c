@@ -115,9 +115,12 @@ int ibv_close_device(struct ibv_context *context)
 	return err;
 }
 
-/* Programs that _exit() or are killed do not get here. */
+/* Programs that _exit() or are killed do not get here. exit() in a handler of a signal that
+ * interrupted the layer does: this thread has the lock, and will not release it. */
 __attribute__((destructor)) static void exiting(void)
 {
+	if (check_is_inside())
+		return;
 	check_lock();
 	life_exit();
 	check_unlock();

@@ -236,6 +236,14 @@ def unkind(build):
         need(done.returncode == 0 and "--worst=" not in done.stderr, f"{done}")
 
 
+def exit_in_handler(build):
+    """A signal interrupts the layer, and its handler calls exit(3): most of several runs get there."""
+    with Instance(build, "check_exit") as instance:
+        for _ in range(8):
+            done = instance.command("run", "--check", os.path.join(build, "tests", "client", "exit_in_handler"))
+            need(done.returncode == 7, f"{done}")
+
+
 # Programs that are right but for what is left out, each a true defect of the program, as the end of docs/CHECKS.md explains:
 # RXE-MEM-002 and 003: one buffer for all receives, and for sends as well (pp_post_recv() of the pingpongs, the rings of
 # perftest, whose bytes nobody reads). RXE-MEM-001: the answer to a pingpong comes into the buffer before the send is
@@ -302,7 +310,7 @@ PASSES = {name: (module.CASES[name], checks) for module, names in (
 
 
 CASES = {f"check_{name}": functools.partial(mistake, name=name) for name in MISTAKES}
-CASES.update({"check_options": options, "check_sarif": sarif, "check_without": without, "check_ends": ends, "check_unkind": unkind})
+CASES.update({"check_options": options, "check_sarif": sarif, "check_without": without, "check_ends": ends, "check_unkind": unkind, "check_exit_in_handler": exit_in_handler})
 CASES.update({f"check_clean_{name}": functools.partial(clean, name=name) for name in CLEAN})
 CASES.update({f"check_sanitized_{kind}": functools.partial(sanitized, kind=kind) for kind in ("gcc_address", "gcc_address_static", "clang_address")})
 CASES.update({f"check_passes_{name}": functools.partial(passes, case=case, checks=checks) for name, (case, checks) in PASSES.items()})
