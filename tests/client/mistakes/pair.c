@@ -155,6 +155,7 @@ static int to_rtr(struct side *side)
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR,
 				    .path_mtu = side->cfg.mtu ? side->cfg.mtu : IBV_MTU_1024,
 				    .dest_qp_num = side->other->qp->qp_num,
+				    .rq_psn = side->cfg.rq_psn,
 				    .max_dest_rd_atomic = 4,
 				    .min_rnr_timer = 12,
 				    .ah_attr = way_to(side->other) };

@@ -31,7 +31,7 @@ struct side_cfg {
 	uint8_t timeout, retry_cnt, rnr_retry; /* 0, 0, 0: 14, 7, 6 */
 	/* Not those of the other side, if not 0. */
 	enum ibv_mtu mtu;
-	uint32_t sq_psn;
+	uint32_t sq_psn, rq_psn;
 	uint8_t reads;
 	bool elsewhere; /* sends to another address */
 };

@@ -12,8 +12,8 @@ void peer_psn(bool right)
 {
 	struct side a, b;
 
-	side_open(&a, NULL, NULL);
-	side_open(&b, a.context, &(struct side_cfg){ .sq_psn = right ? 0 : 77 });
+	side_open(&a, NULL, &(struct side_cfg){ .rq_psn = right ? 77 : 0 });
+	side_open(&b, a.context, &(struct side_cfg){ .sq_psn = 77 });
 	connects(&a, &b);
 	connects(&b, &a);
 	pair_close(&a, &b);
