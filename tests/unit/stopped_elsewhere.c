@@ -230,20 +230,72 @@ START_TEST(in_another_namespace)
 }
 END_TEST
 
-/* The table is full: the peer that was looked at longest ago gives up its place. */
-START_TEST(more_peers_than_places)
+/* Fills the table; ago_ms: when each peer was looked at last. */
+static struct ctl_stopped_elsewhere *fill(const uint64_t ago_ms[CTL_STOPPED_ELSEWHERE])
 {
 	struct ctl_stopped_elsewhere *at = recorded();
 
 	for (uint32_t i = 0; i < CTL_STOPPED_ELSEWHERE; i++) {
 		at[i].slot = PEER + 1 + i;
 		atomic_store(&at[i].peer.epoch, 1);
-		atomic_store(&at[i].peer.asked_ns, NOW_NS - (i == 2 ? 200 : i) * MS_NS);
+		atomic_store(&at[i].peer.asked_ns, NOW_NS - ago_ms[i] * MS_NS);
 	}
+	return at;
+}
+
+/* Only this peer's place was taken. */
+static void expect_taken(uint32_t place)
+{
+	const struct ctl_stopped_elsewhere *at = recorded();
+
+	for (uint32_t i = 0; i < CTL_STOPPED_ELSEWHERE; i++)
+		ck_assert_uint_eq(at[i].slot, i == place ? PEER : PEER + 1 + i);
+	ck_assert_uint_eq(at[place].peer.epoch, EPOCH);
+	ck_assert_uint_eq(at[place].peer.since_ns, NOW_NS);
+}
+
+/* The peer that was looked at longest ago gives up its place, the first one of several. */
+START_TEST(more_peers_than_places)
+{
+	fill((const uint64_t[CTL_STOPPED_ELSEWHERE]){ 0, 1, 200, 3, 4, 200, 6, 7 });
 	stop();
 	ck_assert_int_eq(life_at(0), RXE_PEER_STOPPED);
-	for (uint32_t i = 0; i < CTL_STOPPED_ELSEWHERE; i++)
-		ck_assert_uint_eq(at[i].peer.epoch, i == 2 ? EPOCH : 1);
+	expect_taken(2);
+}
+END_TEST
+
+START_TEST(places_of_one_age)
+{
+	fill((const uint64_t[CTL_STOPPED_ELSEWHERE]){ 5, 5, 5, 5, 5, 5, 5, 5 });
+	stop();
+	ck_assert_int_eq(life_at(0), RXE_PEER_STOPPED);
+	expect_taken(0);
+}
+END_TEST
+
+START_TEST(a_free_place)
+{
+	struct ctl_stopped_elsewhere *at =
+		fill((const uint64_t[CTL_STOPPED_ELSEWHERE]){ 9, 1, 2, 3, 4, 5, 6, 7 });
+
+	atomic_store(&at[3].peer.epoch, 0);
+	stop();
+	ck_assert_int_eq(life_at(0), RXE_PEER_STOPPED);
+	expect_taken(3);
+}
+END_TEST
+
+/* The same process on two devices: each has been stopped since it was found so there. */
+START_TEST(place_of_the_same_process)
+{
+	struct ctl_stopped_elsewhere *at =
+		fill((const uint64_t[CTL_STOPPED_ELSEWHERE]){ 9, 1, 2, 3, 4, 5, 6, 7 });
+
+	at[0].pid = child;
+	atomic_store(&at[0].peer.epoch, EPOCH);
+	stop();
+	ck_assert_int_eq(life_at(0), RXE_PEER_STOPPED);
+	expect_taken(0);
 }
 END_TEST
 
@@ -261,7 +313,10 @@ int main(void)
 				       on_another_host,
 				       stopped_peers_lose,
 				       in_another_namespace,
-				       more_peers_than_places };
+				       more_peers_than_places,
+				       places_of_one_age,
+				       a_free_place,
+				       place_of_the_same_process };
 	Suite *suite = suite_create("stopped_elsewhere");
 	TCase *tcase = tcase_create("life");
 
