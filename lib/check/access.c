@@ -391,6 +391,20 @@ void access_each(struct ibv_context *context, const struct access_place *place,
 	}
 }
 
+bool access_find(struct ibv_context *context, const struct ctl_slot *slot, uint64_t number,
+		 struct access *ret)
+{
+	const struct ctl_access *from = &ctl_checked(slot)->access[number % CTL_ACCESSES];
+
+	*ret = (struct access){ .slots = vb_device(context)->attachment.shared->slot,
+				.slot = slot };
+	if (!is_checked(slot) || atomic_load(&from->number) != number)
+		return false;
+	memcpy(&ret->at, from, sizeof(ret->at));
+	atomic_thread_fence(memory_order_seq_cst);
+	return atomic_load(&from->number) == number && atomic_load(&ret->at.number) == number;
+}
+
 /* The peer of the access has polled a message that was sent after the request, or is the request
  * (IBTA 9.7.1); a peer that says nothing may have. What an RDMA READ or an atomic brings back, no
  * message of its queue pair proves. */

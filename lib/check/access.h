@@ -70,6 +70,9 @@ struct access_place {
  * pair that still executes requests, those that are done, and notes. */
 void access_each(struct ibv_context *context, const struct access_place *place,
 		 void (*visit)(const struct access *other, void *arg), void *arg);
+/* Finds an access of the process at a slot by its number. False: it is no longer there. */
+bool access_find(struct ibv_context *context, const struct ctl_slot *slot, uint64_t number,
+		 struct access *ret);
 /* A word of up to 8 bytes that programs may poll as a flag. */
 bool access_is_flag(const struct access *other);
 /* The request has been executed, or may have been, and its effect may be known to a program that

@@ -173,6 +173,8 @@ static void wrote(const struct check_request *request)
 void race_posting(struct check_request *request)
 {
 	look_local(request);
+	if (request->is_recv)
+		race_process_receiving(request);
 	if (request->remote.len && request->remote_writes)
 		wrote(request);
 	look_remote(request);

@@ -7,8 +7,8 @@
  * A request is ordered before the one that is posted now if its completion was polled, or that of
  * a later one; if the peer has polled a message that was sent after it; and if both are of one
  * queue pair, except for an RDMA READ and the RDMA WRITE after it, which need the fence (IBTA
- * 10.8.3.3). Receives are left out: which bytes they get is known only when a message arrives.
- * Under the layer's lock. */
+ * 10.8.3.3). Receives are compared with other processes only: which bytes they get is known when a
+ * message arrives. Under the layer's lock. */
 #ifndef RXE_CHECK_RACE_H
 #define RXE_CHECK_RACE_H
 

@@ -103,3 +103,63 @@ void race_process_look(const struct check_request *request, const struct check_r
 					    range->span.end },
 		    visit, &look);
 }
+
+static bool is_outstanding(const struct access *other)
+{
+	return (other->at.flags & CTL_ACCESS_REMOTE) && !atomic_load(&other->at.done) &&
+	       !access_is_flag(other) && !access_may_be_known(other);
+}
+
+static void visit_rival(const struct access *other, void *arg)
+{
+	struct check_range *range = arg;
+
+	if (range->rival || !is_outstanding(other))
+		return;
+	range->rival = other->slot;
+	range->rival_access = atomic_load(&other->at.number);
+}
+
+void race_process_receiving(struct check_request *request)
+{
+	struct ibv_context *context = request->queue->owner->context;
+
+	for (uint32_t i = 0; i < request->num_ranges && access_is_shared(context); i++) {
+		struct check_range *range = &request->range[i];
+
+		if (range->request && access_is_open(range->region))
+			access_each(context,
+				    &(struct access_place){ .start = range->span.start,
+							    .end = range->span.end },
+				    visit_rival, range);
+	}
+}
+
+/* The first len bytes of the range were written. */
+static void look_at_rival(const struct check_request *request, const struct check_range *range,
+			  uint32_t qpn, uint64_t len)
+{
+	const struct look look = { .request = request, .range = range, .writes = true };
+	struct access other;
+
+	if (access_find(request->queue->owner->context, range->rival, range->rival_access,
+			&other) &&
+	    other.at.dest_qpn != qpn && is_outstanding(&other) &&
+	    other.at.start < range->span.start + len && range->span.start < other.at.end)
+		report(&look, CHECK_RACE_LOCAL, "outstanding, posted by the other process here",
+		       &other);
+}
+
+void race_process_received(const struct check_request *request, uint32_t qpn, uint32_t len)
+{
+	uint64_t left = len;
+
+	for (uint32_t i = 0; i < request->num_ranges && left > 0; i++) {
+		const struct check_range *range = &request->range[i];
+		const uint64_t here = range->len < left ? range->len : left;
+
+		if (range->rival && range->request)
+			look_at_rival(request, range, qpn, here);
+		left -= here;
+	}
+}

@@ -13,10 +13,18 @@
 #ifndef RXE_CHECK_RACE_PROCESS_H
 #define RXE_CHECK_RACE_PROCESS_H
 
+#include <stdint.h>
+
 struct check_range;
 struct check_request;
 
 /* The range is published (access_add()). */
 void race_process_look(const struct check_request *request, const struct check_range *range);
+
+/* A receive is about to be posted. */
+void race_process_receiving(struct check_request *request);
+/* len bytes have arrived in it, by queue pair qpn: an access of another connection that was
+ * outstanding when the receive was posted, and still is, has no order with them. */
+void race_process_received(const struct check_request *request, uint32_t qpn, uint32_t len);
 
 #endif

@@ -52,6 +52,10 @@ struct check_range {
 	const struct ctl_slot *owner;
 	uint32_t owner_epoch, owner_key;
 	uint64_t access; /* access.c: its number, if it is published; 0: it is not */
+	/* race_process.c, of a receive: an access of another process that was outstanding when the
+	 * receive was posted; NULL: none. */
+	const struct ctl_slot *rival;
+	uint64_t rival_access;
 };
 
 /* The object's part becomes a region of this key. addr NULL: its bytes are not known. */

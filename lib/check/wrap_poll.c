@@ -7,6 +7,7 @@
 #include "lib/check/hooks.h"
 #include "lib/check/inner.h"
 #include "lib/check/queue.h"
+#include "lib/check/race_process.h"
 #include "lib/check/thread.h"
 #include "lib/check/wrap.h"
 #include "lib/verbs/cq.h"
@@ -34,6 +35,8 @@ static void completed(const struct ibv_context *context, const struct ibv_wc *wc
 		remote_received(queue_qp(context, wc->qp_num));
 	if (!request)
 		return;
+	if (wc->status == IBV_WC_SUCCESS && wc->opcode == IBV_WC_RECV)
+		race_process_received(request, wc->qp_num, wc->byte_len);
 	queue_wait_completed(request, wc->status);
 	queue = request->queue;
 	while (!queue->is_recv && queue->first != request) {
@@ -88,6 +91,7 @@ static void found(struct ibv_cq_ex *ex)
 	const struct ibv_wc wc = { .wr_id = cqe->wr_id,
 				   .status = (enum ibv_wc_status)cqe->status,
 				   .opcode = (enum ibv_wc_opcode)cqe->opcode,
+				   .byte_len = cqe->byte_len,
 				   .qp_num = cqe->qpn };
 
 	completed(ex->context, &wc);

@@ -574,6 +574,8 @@ MUTATIONS = [
      "a flag that is written after the data orders nothing", "check_race_flag_apart"),
     ("check_flag_in_dm_unseen", "lib/check/race.c:race_posting", "if (request->remote.len && request->remote_writes)", "if (request->remote.owner && request->remote_writes)",
      "a flag in device memory orders nothing", "check_race_flag_dm_apart"),
+    ("check_rivals_of_receives", "lib/check/race_process.c:visit_rival", "range->rival = other->slot;", "(void)range;",
+     "a receive over what another process reads is not noticed", "check_race_receive_apart"),
     ("check_reads_teach_nothing", "lib/check/vector.c:vector_completed", "if (owner && request->writes) {", "if (false) {",
      "what a process reads of another one's memory orders nothing", "check_race_later_apart"),
     ("check_messages_teach_nothing", "lib/check/remote.c:remote_received", "\tvector_received(qp);\n", "", "a message orders nothing but its own queue pair", "check_race_later_apart"),

@@ -44,6 +44,7 @@
 	X(race_reply_apart)                                                                        \
 	X(race_flag_apart)                                                                         \
 	X(race_flag_dm_apart)                                                                      \
+	X(race_receive_apart)                                                                      \
 	X(race_later_apart)                                                                        \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \

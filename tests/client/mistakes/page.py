@@ -56,8 +56,9 @@ The request that is posted now comes after an outstanding one in these cases:
 A program that polls memory for a flag cannot be seen. So three usual ways count as an order between processes, which the standard does
 not promise: an RDMA WRITE or atomic after the request, on its queue pair (data, then the flag); an RDMA WRITE of up to 8 bytes,
 for the program that has the bytes; and the arrival of an RDMA WRITE at the peer, for what the peer writes to the memory that it came from.
-Receives are left out, because the message decides which bytes they get. So is a request whose peer is not checked, or on another
-device, and one through a memory window or to device memory.
+The message decides which bytes a receive gets: they are compared when its completion is polled, with requests of other processes that were
+outstanding when the receive was posted, and still are. A request whose peer is not checked, or on another device, is left out, and so
+is one through a memory window or to device memory.
 
 A request that has ended is compared by RXE-RACE-004 alone, among the last 512 accesses of a process. It is found with `--check=all,requests-unordered`
 only, because it does not see what a socket, a file or shared memory orders. Its order is that of vector clocks: a process that polls a completion
