@@ -121,6 +121,9 @@ def failed(build):
         with open(files["capture.txt"], encoding="utf-8") as f:
             if "packets captured, 0 missed" not in f.read():
                 raise Failure("the capture has not ended")
+        with open(files["packets.html"], encoding="utf-8") as f:
+            if "RC_SEND_LAST" not in f.read():
+                raise Failure("the page lacks the packets")
         read = ["tshark", "-n", "-r", files["packets.pcapng"], "-Y", "infiniband"]
         if run(read).count("RC Send") < 2:
             raise Failure(f"the capture lacks the packets: {run(read)}")
