@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Unwinds the calling thread by the unwind tables, which every program has. */
+/* Unwinds the calling thread by the unwind tables, which every program has. A loop that posts has
+ * the same stack each time: each thread keeps its last one, and where every return address still
+ * stands where it was found, that is the stack. */
 #include "lib/check/stack.h"
 
 #include <stddef.h>
@@ -44,17 +46,60 @@ static bool is_ours(uintptr_t pc)
 	return false;
 }
 
+/* Frames with those of the layer. */
+#define FRAMES_MAX (FINDING_DEPTH + 8u)
+
+/* A stack, and where its return addresses stand. */
+struct walk {
+	uintptr_t frame; /* of check_stack_take(); 0: none, or what stands where is not known */
+	uint32_t count;
+	uintptr_t cfa[FRAMES_MAX], pc[FRAMES_MAX];
+	struct check_stack stack;
+};
+
 static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
 {
-	struct check_stack *stack = arg;
+	struct walk *walk = arg;
+	struct check_stack *stack = &walk->stack;
 	const uintptr_t pc = _Unwind_GetIP(context);
 
 	if (!pc || stack->depth == FINDING_DEPTH)
 		return _URC_END_OF_STACK;
+	if (walk->count < FRAMES_MAX) {
+		walk->cfa[walk->count] = _Unwind_GetCFA(context);
+		walk->pc[walk->count] = pc;
+	}
+	walk->count++;
 	if (stack->depth > 0 || !is_ours(pc))
 		stack->pc[stack->depth++] = pc;
 	return _URC_NO_REASON;
 }
+
+#ifdef __x86_64__
+/* A call leaves its return address below the canonical frame address (System V ABI, AMD64). */
+__attribute__((no_sanitize("address", "thread"))) static uintptr_t returns_to(uintptr_t cfa)
+{
+	return *(const uintptr_t *)(cfa - sizeof(uintptr_t));
+}
+
+static bool is_same(const struct walk *last, uintptr_t frame)
+{
+	uint32_t i = 1; /* the first one is check_stack_take(), which has no return address */
+
+	if (last->frame != frame)
+		return false;
+	while (i < last->count && returns_to(last->cfa[i]) == last->pc[i])
+		i++;
+	return i == last->count;
+}
+#else
+static bool is_same(const struct walk *last, uintptr_t frame)
+{
+	(void)last;
+	(void)frame;
+	return false;
+}
+#endif
 
 uint32_t check_stack_thread(void)
 {
@@ -67,8 +112,16 @@ uint32_t check_stack_thread(void)
 
 void check_stack_take(struct check_stack *ret)
 {
-	ret->modules = NULL;
-	ret->depth = 0;
-	ret->thread = check_stack_thread();
-	_Unwind_Backtrace(add_frame, ret);
+	static __thread struct walk last;
+	const uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+
+	if (!is_same(&last, frame)) {
+		last.frame = 0;
+		last.count = 0;
+		last.stack = (struct check_stack){ .thread = check_stack_thread() };
+		_Unwind_Backtrace(add_frame, &last);
+		if (last.count <= FRAMES_MAX)
+			last.frame = frame;
+	}
+	*ret = last.stack;
 }

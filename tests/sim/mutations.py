@@ -557,6 +557,8 @@ MUTATIONS = [
     ("rcm_channel_silent_at_once", "lib/rdmacm/channel.c:take_removal", "if (*ret_err || !is_left)", "(void)is_left;",
      "one id alone has DEVICE_REMOVAL", "rdmacm_channel"),
     # what --check finds
+    ("check_stack_stale", "lib/check/stack.c:is_same", "return i == last->count;", "return true;",
+     "two posts of one depth have one stack", "check_mem_receives_overlap"),
     ("check_queues_swapped", "lib/check/race.c:compare_remote", "if (first->queue != second->queue) {", "if (first->queue == second->queue) {",
      "requests of one queue pair race, those of two do not", "check_race_remote"),
     ("check_fence_ignored", "lib/check/race.c:compare_remote", "!second->is_atomic && !second->is_fenced) {", "!second->is_atomic) {",
