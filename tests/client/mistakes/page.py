@@ -55,8 +55,8 @@ The request that is posted now comes after an outstanding one in these cases:
 
 A program that polls memory for a flag cannot be seen. So three usual ways count as an order between processes, which the standard does
 not promise: an RDMA WRITE or atomic after the request, on its queue pair (data, then the flag); an RDMA WRITE of up to 8 bytes,
-for the program that has the bytes; and the arrival of an RDMA WRITE at the peer, for what the peer writes to the memory that it came from.
-The message decides which bytes a receive gets: they are compared when its completion is polled, with requests of other processes that were
+for the program that has the bytes; and the arrival of an RDMA WRITE at the peer, so that the memory that it sends is not compared with
+writes of other processes. The message decides which bytes a receive gets: they are compared when its completion is polled, with requests of other processes that were
 outstanding when the receive was posted, and still are. A request whose peer is not checked, or on another device, is left out, and so
 is one through a memory window or to device memory.
 
