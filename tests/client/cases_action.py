@@ -47,8 +47,8 @@ def good(job):
         raise Failure("the job has failed:\n" + "\n".join(job.said))
 
 
-def documented(build, name, packages, says, files=None, jobs=None):
-    """A job of docs/CI.md, as it stands. jobs: gets the job."""
+def documented(build, name, packages, says, files=None, instead=None, ended=good):
+    """A job of docs/CI.md, as it stands but for what is said instead of a word. ended: looks at the job."""
     need_packages("python3-yaml", *packages.split())
     row = next(load(block)["jobs"][name] for block in blocks("CI.md", "yaml") if f"  {name}:\n" in block)
     with Machine(build, installed=False) as machine:
@@ -56,14 +56,15 @@ def documented(build, name, packages, says, files=None, jobs=None):
         for path, text in (files or {}).items():
             with open(os.path.join(job.workspace, path), "w", encoding="utf-8") as f:
                 f.write(text)
-        if jobs is not None:
-            jobs.append(job)
         job.run("ibv_devices")
         if "rxe_dm0" in job.said[-1]:
             raise Failure("the device is there before the action")
         job.failed = False
+        for step in row["steps"]:
+            for word, other in (instead or {}).items():
+                step.update({"run": step["run"].replace(word, other)} if "run" in step else {})
         job.steps(row["steps"])
-        good(job)
+        ended(job)
         for pattern in says:
             if not re.search(pattern, "\n".join(job.said), re.M):
                 raise Failure(f"no '{pattern}' in\n" + "\n".join(job.said))
@@ -75,17 +76,29 @@ def job_c(build):
 
 def job_checked(build):
     """A program with findings: the step fails, and the findings have lines."""
-    jobs = []
-    try:
-        documented(build, "checked", "gcc libibverbs-dev", [], {"your_program.c": PROGRAM}, jobs)
-    except Failure:
-        pass
-    results = jobs[0].uploads.get("sarif", [])
-    if not jobs[0].failed or "RXE-LIFE-002" not in [result["ruleId"] for result in results]:
-        raise Failure(f"uploaded: {results}\n" + "\n".join(jobs[0].said))
-    if not any(place["physicalLocation"]["artifactLocation"]["uri"].endswith("your_program.c")
-               for result in results for place in result["locations"]):
-        raise Failure(f"no line of the program: {results}")
+    def ended(job):
+        results = job.uploads.get("sarif", [])
+        if not job.failed or "RXE-LIFE-002" not in [result["ruleId"] for result in results]:
+            raise Failure(f"uploaded: {results}\n" + "\n".join(job.said))
+        if not any(place["physicalLocation"]["artifactLocation"]["uri"].endswith("your_program.c")
+                   for result in results for place in result["locations"]):
+            raise Failure(f"no line of the program: {results}")
+
+    documented(build, "checked", "gcc libibverbs-dev", [], {"your_program.c": PROGRAM}, ended=ended)
+
+
+def job_explored(build):
+    """The search for faults, and the files that the job keeps."""
+    for test, fails in (("ibv_devinfo\n", False), ('ibv_devinfo && [ "$RXE_DM_WORST" = none ]\n', True)):
+        def ended(job, fails=fails):
+            kept = [os.path.join(job.workspace, path) for path in job.uploads["explore"].split()]
+            with open(kept[0], encoding="utf-8") as f:
+                if ("<failure" in f.read()) != fails or job.failed != fails:
+                    raise Failure("\n".join(job.said))
+            if fails:
+                find(kept[1], "report.html")
+
+        documented(build, "explored", "python3 ibverbs-utils", [], {"your_test": test}, {"./your_test": "sh ./your_test", "60s": "6s"}, ended)
 
 
 def job_mpi(build):
@@ -166,4 +179,4 @@ def from_package(build):
             raise Failure("the package is on this machine")
 
 
-CASES = {f"action_{f.__name__}": f for f in (job_c, job_checked, job_mpi, job_python, failed, from_source, from_package)}
+CASES = {f"action_{f.__name__}": f for f in (job_c, job_checked, job_explored, job_mpi, job_python, failed, from_source, from_package)}
