@@ -142,6 +142,22 @@ static bool store_backwards(const struct unkind_host *unkind, const struct rxe_m
 	return true;
 }
 
+/* Lets time pass, or not. A program may look at one message only, and not at once: the first one is
+ * incomplete in any case, and for longer. */
+static void pause_between(const struct unkind_host *unkind, struct unkind_count *count,
+			  uint64_t name)
+{
+	const struct unkind_plan *plan = &unkind->cfg.plan;
+	const uint32_t nth = count->n++;
+
+	if (!unkind->cfg.pause || !unkind_has(plan, UNKIND_BYTE_ORDER))
+		return;
+	if (nth == 0)
+		unkind->cfg.pause(unkind->cfg.below_host, UNKIND_FIRST_PAUSE_NS);
+	else if (unkind_strikes(plan, UNKIND_BYTE_ORDER, name, nth, RARE_PAUSE))
+		unkind->cfg.pause(unkind->cfg.below_host, UNKIND_PAUSE_NS);
+}
+
 static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
 		      size_t len)
 {
@@ -149,13 +165,11 @@ static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const 
 	const struct unkind_plan *plan = &unkind->cfg.plan;
 	const uint64_t name = name_access(mr);
 	const uint8_t *bytes = src;
-	struct unkind_count *count;
 	size_t rest = len;
 
 	unkind->is_put_off = false;
 	if (len <= WORD_BYTES || !is_own(unkind, mr))
 		return store(unkind, mr, iova, src, len);
-	count = count_of(unkind->writes, name);
 	if (unkind_has(plan, UNKIND_FILL) && !fill(unkind, mr, iova, len - 1))
 		return false;
 	if (unkind_has(plan, UNKIND_BYTE_ORDER)) {
@@ -163,9 +177,7 @@ static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const 
 		if (!store(unkind, mr, iova + rest, bytes + rest, 1))
 			return false;
 	}
-	if (unkind->cfg.pause &&
-	    unkind_strikes(plan, UNKIND_BYTE_ORDER, name, count->n++, RARE_PAUSE))
-		unkind->cfg.pause(unkind->cfg.below_host, UNKIND_PAUSE_NS);
+	pause_between(unkind, count_of(unkind->writes, name), name);
 	return store_backwards(unkind, mr, iova, bytes, rest);
 }
 

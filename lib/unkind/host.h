@@ -24,9 +24,10 @@
 struct rxe_engine;
 struct rxe_ring;
 
-/* The longest time that a completion is late, and the longest pause. */
-#define UNKIND_LATE_NS	100000u
-#define UNKIND_PAUSE_NS 50000u
+/* The longest time that a completion is late; a pause between bytes, and the first one. */
+#define UNKIND_LATE_NS	      100000u
+#define UNKIND_PAUSE_NS	      50000u
+#define UNKIND_FIRST_PAUSE_NS 1000000u
 
 #define UNKIND_COUNTS 1024u
 

@@ -8,6 +8,8 @@
 #include "tests/trace/fixture.h"
 
 #define ONE(bit) (1u << UNKIND_##bit)
+/* Decides that the first event of a kind is not struck. */
+#define SEED_WITHOUT_FIRST 1
 
 static void be_unkind(struct node *node, uint64_t seed, uint32_t switches)
 {
@@ -71,6 +73,28 @@ START_TEST(byte_order)
 	expect_store(2, 0x1000 + 256, 256);
 	expect_store(3, 0x1000, 256);
 	expect_same(x, 0, y, 0x1000, 600);
+}
+END_TEST
+
+static uint32_t pauses;
+
+static void pause_once(void *host, uint64_t ns)
+{
+	(void)host, (void)ns;
+	ck_assert_uint_eq(stored.n, 1);
+	pauses++;
+}
+
+/* A program may look at the last byte of one message only: whatever the seed, it is there alone. */
+START_TEST(first_store_pauses)
+{
+	be_unkind(y, SEED_WITHOUT_FIRST, ONE(BYTE_ORDER));
+	y->unkind->cfg.pause = pause_once;
+	connect_ends(NULL);
+	watch_stores(y);
+	WRITE(600, .to = 0x1000);
+	world_run(&w);
+	ck_assert_uint_eq(pauses, 1);
 }
 END_TEST
 
@@ -218,5 +242,6 @@ START_TEST(a_seed_repeats)
 }
 END_TEST
 
-RUN_TESTS("unkind", late_reads, byte_order, fill, a_word_is_stored_whole, late_completions,
-	  completion_order, few_completions, late_events, events_come_last, a_seed_repeats)
+RUN_TESTS("unkind", late_reads, byte_order, first_store_pauses, fill, a_word_is_stored_whole,
+	  late_completions, completion_order, few_completions, late_events, events_come_last,
+	  a_seed_repeats)
