@@ -8,6 +8,7 @@ import cases_fabrics
 import cases_perftest
 import cases_pingpong
 import cases_rdmacm
+import cases_rsocket
 import cases_verbs
 from instance import Instance
 from program import Failure
@@ -75,6 +76,7 @@ CORRECT = {name: module.CASES[name] for module, names in (
     (cases_perftest, ("perftest_send_lat", "perftest_write_lat", "perftest_write_bw", "perftest_read_bw_8_qps", "perftest_atomic_bw",
                       "perftest_send_bw_events")),
     (cases_rdmacm, ("rdmacm_rping", "rdmacm_ucmatose", "rdmacm_udaddy", "rdmacm_connect")),
+    (cases_rsocket, ("rsocket_rstream_bandwidth",)),
     (cases_fabrics, ("ucx_rc", "ucx_ud", "libfabric_pingpong")),
     (cases_verbs, ("verbs_rc", "verbs_ud", "verbs_srq", "verbs_xrc", "verbs_mw", "verbs_dm", "verbs_threads", "verbs_share",
                    "verbs_events", "verbs_errors")),

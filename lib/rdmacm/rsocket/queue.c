@@ -92,20 +92,16 @@ static int post_message(struct rsocket *rs, enum work work, uint32_t message, st
 }
 
 /* Goes on with the next entry of the target list when the one in use is spent and the peer has
- * filled the next. */
+ * filled the next. The bytes of its WRITE have no order before the completion of its message (IBTA
+ * 9.5): the completion says that the entry is there. */
 static void next_target(struct rsocket *rs)
 {
 	struct rs_sender *sender = &rs->sender;
-	struct rs_sge *entry = &sender->targets[sender->next];
 
-	if (sender->target.length)
+	if (sender->target.length || !sender->num_targets)
 		return;
-	/* The peer's WRITE stores the length last. */
-	if (!__atomic_load_n(&entry->length, __ATOMIC_ACQUIRE))
-		return;
-	sender->target = *entry;
-	/* The peer writes here again when it has read what the next data messages bring it. */
-	entry->length = 0;
+	sender->target = sender->targets[sender->next];
+	sender->num_targets--;
 	sender->next = (sender->next + 1) % RS_TARGET_SGES;
 }
 
@@ -264,13 +260,26 @@ static void receive_control(struct rsocket *rs, uint32_t control)
 		rs->end.peer_sending = true;
 }
 
-static void receive(struct rsocket *rs, uint32_t message)
+/* len: the bytes that the peer wrote. */
+static void receive_credits(struct rsocket *rs, uint16_t limit, uint32_t len)
+{
+	struct rs_sender *sender = &rs->sender;
+
+	if (len == sizeof(struct rs_sge) && sender->num_targets == RS_TARGET_SGES) {
+		rs_queue_lost(rs, EPROTO);
+		return;
+	}
+	sender->limit = limit;
+	sender->num_targets += len == sizeof(struct rs_sge);
+}
+
+static void receive(struct rsocket *rs, uint32_t message, uint32_t len)
 {
 	uint32_t data = message & RS_DATA_MASK;
 
 	switch ((enum rs_op)(message >> RS_DATA_BITS)) {
 	case RS_OP_DATA: receive_data(rs, data); break;
-	case RS_OP_CREDITS: rs->sender.limit = (uint16_t)data; break;
+	case RS_OP_CREDITS: receive_credits(rs, (uint16_t)data, len); break;
 	case RS_OP_CONTROL: receive_control(rs, data); break;
 	/* The entry has come before the message, which took a credit. */
 	case RS_OP_IOMAP: rs->receiver.consumed++; break;
@@ -285,7 +294,7 @@ static void complete(struct rsocket *rs, const struct ibv_wc *wc)
 	case WORK_RECV:
 		if (wc->status == IBV_WC_SUCCESS) {
 			rs->receiver.to_post++;
-			receive(rs, ntohl(wc->imm_data));
+			receive(rs, ntohl(wc->imm_data), wc->byte_len);
 		}
 		break;
 	case WORK_DATA:

@@ -118,6 +118,7 @@ struct rs_sender {
 	uint16_t limit;	    /* of sent: the peer's credits */
 	struct rs_sge *targets;
 	uint32_t next;		      /* index into targets */
+	uint32_t num_targets;	      /* entries from next on that the peer has filled */
 	struct rs_sge target;	      /* what is left of the piece in use */
 	struct rs_iomap_entry *iomap; /* options.iomap_size entries, which the peer writes */
 };
