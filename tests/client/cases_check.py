@@ -307,8 +307,10 @@ PASSES = {name: (module.CASES[name], checks) for module, names in (
     (cases_python, {"rdma_core_test_pd": "all", "rdma_core_test_addr": "all", "rdma_core_test_qp": "all", "rdma_core_test_fork": "all",
                     "rdma_core_test_parent_domain": OF_RDMA_CORE, "rdma_core_test_cq": "-RXE-LIFE-005",
                     "rdma_core_test_atomic": "-RXE-PEER-005,-RXE-PORT-001"}),
-    (cases_rsocket, {"rsocket_rstream_blocking": "all", "rsocket_udpong_echo": "all"}),
-    (cases_examples, {"example_memory_window": "all", "example_dm_atomics": "all"}),
+    (cases_rsocket, {"rsocket_rstream_blocking": "all", "rsocket_udpong_echo": "all", "rsocket_rstream_bandwidth": "all",
+                     "rsocket_riostream_verify": "-RXE-MEM-008"}),
+    (cases_examples, {f"example_{name}": "all" for name in ("memory_window", "dm_atomics", "dm_share", "parent_domain", "flow", "umem_share",
+                                                            "dmah")}),
     (cases_fabrics, {"libfabric_pingpong": "all", "ucx_rc": OF_UCX, "ucx_ud": OF_UCX, "ucx_sockaddr": OF_UCX, "openmpi_ucx": OF_UCX}),
 ) for name, checks in names.items()}
 

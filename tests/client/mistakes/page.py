@@ -85,8 +85,10 @@ Open MPI and the Python tests of rdma-core (cases `check_clean_*` and `check_pas
 
 | program | finding | source | what it does |
 |---|---|---|---|
-| rc, uc, ud, srq_pingpong | RXE-MEM-002, 003 | rdma-core 44, libibverbs/examples/rc_pingpong.c:646, 679 | posts one buffer for all receives and sends |
+| rc, uc, ud, srq_pingpong | RXE-MEM-001, 002, 003, 007 | rdma-core 44, libibverbs/examples/rc_pingpong.c:646, 679 | posts one buffer for all receives and sends: the answer changes a send that is not complete, and -c fills it after the receives are posted |
 | ibv_srq_pingpong | RXE-LIFE-005 | rdma-core 44, libibverbs/examples/srq_pingpong.c:914, 525 | counts the sends of all queue pairs together, and destroys those whose last send is not complete |
+| riostream | RXE-MEM-008 | rdma-core 44, librdmacm/examples/riostream.c, recv_xfer() | waits for the last byte of a riowrite(), and unmaps the buffer |
+| rping -P | RXE-MEM-001 | rdma-core 44, librdmacm/examples/rping.c, rping_format_send() | writes the next message into the buffer of a send whose completion it has not polled |
 | rping -s | RXE-CM-008 (note) | rdma-core 44, librdmacm/examples/rping.c:1028 | destroys the id before its queue pair (line 1032) |
 | ucmatose | RXE-MEM-002, 003 | rdma-core 44, librdmacm/examples/cmatose.c:176, 206 | posts one buffer for all receives and sends |
 | udaddy, mckey | RXE-QUEUE-002, RXE-LIFE-005 | rdma-core 44, librdmacm/examples/udaddy.c:597, mckey.c:566 | fills the send queue, which has message_count entries, with unsignalled requests, and destroys it |
@@ -95,11 +97,15 @@ Open MPI and the Python tests of rdma-core (cases `check_clean_*` and `check_pas
 | fio | RXE-EVENT-003 | fio 3.33, engines/rdma.c:1010 | destroys the CQ before its queue pair, which fails |
 | ib_send_bw and others | RXE-MEM-002, 003 | perftest 4.5-0.17, src/perftest_resources.c:3056, 3191 | moves through a ring of its buffer that is shorter than its requests |
 | ib_send_bw | RXE-LIFE-001 | perftest 4.5-0.17, src/perftest_resources.c:1415 | creates the receive CQ for every SEND test (1633), and destroys it for some |
+| ib_send_lat -e | RXE-EVENT-001 | perftest 4.5-0.17, src/perftest_resources.c:4786 | both CQs have one channel: it arms the CQ whose event came, and polls the other |
+| ib_atomic_lat | RXE-LIFE-002 | perftest 4.5-0.17, src/atomic_lat.c:257 | the server returns without destroying anything |
+| ib_*_lat -c XRC | RXE-PEER-003 | perftest 4.5-0.17, src/perftest_resources.c:2631, 2678 | gives the receiving end 0, and the sending end 1 |
 | ib_* -R | RXE-MEM-001, 003 | perftest 4.5-0.17, src/perftest_communication.c:171, 473 | receives and sends its parameters in the same bytes |
 | ib_* -R | RXE-LIFE-002 | perftest 4.5-0.17, src/send_bw.c:203, src/perftest_communication.c:1014 | opens a device, and overwrites the pointer by the context of the id |
 | rdma-core's Python tests | RXE-MEM-002, 003, 007 | rdma-core 44, utils.py:403, 417 | one region for all receives and sends, which the test also fills |
 | rdma-core's Python tests | RXE-MEM-004, 006 | rdma-core 44, utils.py:690 | traffic() posts one receive more than messages arrive; its region ends before the queue pair |
 | rdma-core's Python tests | RXE-LIFE-005 | rdma-core 44, test_cq.py:101 | fills a completion queue to resize it, and destroys the queue pair |
+| libfabric over ofi_rxm | RXE-CM-003, 007, RXE-LIFE-002, 005 | seen in Debian's libfabric 1.17 under Open MPI, not in its source | leaves ids, their channel and queue pairs |
 | UCX | RXE-LIFE-005 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:645 | destroys a queue pair before its last acknowledgements are sent |
 | UCX | RXE-MEM-004 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:644 | frees the memory of posted receives before the queue pair; line 642 says so |
 | UCX | RXE-MEM-001 | UCX 1.13.1, src/uct/ib/ud/base/ud_ep.c:181, 1363 | uses a datagram's memory again when the peer has acknowledged it, without the completion of its send |
