@@ -147,7 +147,8 @@ def mistake(build, name):
         elif check not in [f["id"] for f in found]:
             raise Failure(f"no finding {check}: {text}")
         errors = {f["id"] for f in found if f["level"] == "error"}
-        if errors - {check}:  # a call that fails, or an event of that, may be a note beside
+        # A call that fails, or an event of that, may be a note beside. What races with a send may also change its bytes.
+        if errors - {check} - ({"RXE-MEM-001"} if check == "RXE-RACE-003" else set()):
             raise Failure(f"{name}: other findings: {text}")
         if not errors:
             need("rxe_dm: note " + check in text and status == 0, f"{name}: a note, status {status}, output {text}")
