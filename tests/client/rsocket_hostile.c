@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <string.h>
@@ -17,9 +18,14 @@
 
 static int server; /* the rsocket that is attacked */
 static struct rdma_cm_id *peer;
-static struct ibv_mr *targets_mr;
-static struct rs_sge targets[RS_TARGET_SGES]; /* where the server publishes its buffer */
-static uint32_t size;			      /* of the server's receive buffer */
+static struct ibv_mr *memory_mr;
+static struct {
+	struct rs_sge targets[RS_TARGET_SGES]; /* where the server publishes its buffer */
+	struct rs_sge entry;		       /* what the peer writes into the server's list */
+	char data[8];			       /* what the entry names */
+} memory;
+static struct rs_sge list; /* the server's target list, in network order */
+static uint32_t size;	   /* the bytes of the server's receive buffer */
 
 static void create_peer(const struct sockaddr_storage *addr)
 {
@@ -35,9 +41,9 @@ static void create_peer(const struct sockaddr_storage *addr)
 			 0);
 	ck_assert_int_eq(rdma_resolve_route(peer, 5000), 0);
 	ck_assert_int_eq(rdma_create_qp(peer, NULL, &attr), 0);
-	targets_mr = ibv_reg_mr(peer->pd, targets, sizeof(targets),
-				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	ck_assert_ptr_nonnull(targets_mr);
+	memory_mr = ibv_reg_mr(peer->pd, &memory, sizeof(memory),
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	ck_assert_ptr_nonnull(memory_mr);
 	for (int i = 0; i < SENDS; i++)
 		ck_assert_int_eq(ibv_post_recv(peer->qp, &recv, &bad), 0);
 }
@@ -54,13 +60,14 @@ static void set_up(void)
 	int listener = listen_on_sized(&addr, sizes);
 
 	create_peer(&addr);
-	data.targets = (struct rs_sge){ htobe64((uintptr_t)targets), htobe32(targets_mr->rkey),
-					htobe32(RS_TARGET_SGES) };
+	data.targets = (struct rs_sge){ htobe64((uintptr_t)memory.targets),
+					htobe32(memory_mr->rkey), htobe32(RS_TARGET_SGES) };
 	ck_assert_int_eq(rdma_connect(peer, &param), 0);
 	ck_assert_uint_ge(peer->event->param.conn.private_data_len, sizeof(answer));
 	memcpy(&answer, peer->event->param.conn.private_data, sizeof(answer));
 	ck_assert_uint_eq(be16toh(answer.credits), CREDITS);
 	size = 2 * be32toh(answer.buffer.length);
+	list = answer.targets;
 	server = raccept(listener, NULL, NULL);
 	ck_assert_int_ge(server, 0);
 	ck_assert_int_eq(rclose(listener), 0);
@@ -70,7 +77,7 @@ static void tear_down(void)
 {
 	ck_assert_int_eq(rclose(server), 0);
 	rdma_disconnect(peer);
-	ck_assert_int_eq(ibv_dereg_mr(targets_mr), 0);
+	ck_assert_int_eq(ibv_dereg_mr(memory_mr), 0);
 	rdma_destroy_qp(peer);
 	ck_assert_int_eq(rdma_destroy_id(peer), 0);
 }
@@ -125,12 +132,59 @@ START_TEST(more_messages_than_credits)
 }
 END_TEST
 
+/* Writes the second entry of the server's list, with the message or before it. The first entry
+ * stands for the buffer of the connection's private data. */
+static void publish(enum ibv_wr_opcode opcode)
+{
+	struct ibv_sge sge = { (uintptr_t)&memory.entry, sizeof(memory.entry), memory_mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = opcode,
+				  .imm_data = htonl(rs_message(RS_OP_CREDITS, CREDITS)),
+				  .wr.rdma = { be64toh(list.addr) + sizeof(struct rs_sge),
+					       be32toh(list.key) } },
+			   *bad;
+	struct ibv_wc wc;
+
+	memory.entry = (struct rs_sge){ (uintptr_t)memory.data, memory_mr->rkey, 1 };
+	ck_assert_int_eq(ibv_post_send(peer->qp, &wr, &bad), 0);
+	while (ibv_poll_cq(peer->send_cq, 1, &wc) == 0)
+		;
+	ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+}
+
+/* The bytes of a WRITE may come in any order: an entry counts when its message has come. */
+START_TEST(an_entry_before_its_message)
+{
+	struct pollfd pollfd = { .fd = server, .events = POLLOUT };
+
+	ck_assert_int_eq(rfcntl(server, F_SETFL, O_NONBLOCK), 0);
+	publish(IBV_WR_RDMA_WRITE);
+	ck_assert_int_eq(rwrite(server, "x", 1), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	publish(IBV_WR_RDMA_WRITE_WITH_IMM);
+	ck_assert_int_eq(rpoll(&pollfd, 1, -1), 1);
+	ck_assert_int_eq(pollfd.revents, POLLOUT);
+	ck_assert_int_eq(rwrite(server, "x", 1), 1);
+}
+END_TEST
+
+START_TEST(more_entries_than_the_list_has)
+{
+	for (int i = 0; i < RS_TARGET_SGES + 2; i++)
+		publish(IBV_WR_RDMA_WRITE_WITH_IMM);
+	expect_broken();
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, more_bytes_than_the_buffer_has, 0, 2);
 	tcase_add_test(tests, more_bytes_than_are_free);
 	tcase_add_test(tests, more_messages_than_credits);
+	tcase_add_test(tests, an_entry_before_its_message);
+	tcase_add_test(tests, more_entries_than_the_list_has);
 }
 
 int main(void)
