@@ -25,8 +25,8 @@ struct span;
 /* A copy of what another process has published. */
 struct access {
 	struct ctl_access at;
-	const struct ctl_slot *slots; /* of the device */
-	const struct ctl_slot *slot;  /* of its process */
+	const struct ctl_slot *slots; /* all the device's */
+	const struct ctl_slot *slot;  /* its process's */
 };
 
 /* What this process publishes; NULL: its slot is still that of the process that forked it. */

@@ -16,7 +16,7 @@
 struct search {
 	uintptr_t pc;
 	uintptr_t base;
-	uintptr_t start, end; /* of the segment that has pc */
+	uintptr_t start, end; /* the segment that has pc */
 	bool found;
 	struct finding_module module;
 };

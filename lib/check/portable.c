@@ -19,7 +19,7 @@
 #include "lib/check/report.h"
 
 #define ATOMIC_LEN     8u
-#define ATOMIC_LOG     3u /* of ATOMIC_LEN */
+#define ATOMIC_LOG     3u /* the logarithm of ATOMIC_LEN */
 #define IRDMA_SGES     13u
 #define IRDMA_INLINE   101u
 #define CONNECTX_WORDS 4u /* device memory is accessed in words of as many bytes */

@@ -3,13 +3,15 @@
  * outstanding ones of other processes (access.h); and RXE-RACE-004, against those that are done and
  * are not ordered by the clocks of vector.h.
  *
- * The other one is ordered before this one if its process has polled its completion, or that of a
- * later one; if its peer has polled a message that was sent after it, or that it is itself. A
- * program that polls memory cannot be seen, so two usual ways also count as an order, although the
- * standard does not grant them: an RDMA WRITE, or an atomic, before another one of its queue pair,
- * which may be the flag that says so; and an RDMA WRITE of up to 8 bytes, which may be such a flag,
- * against requests of the process that has the bytes. Where the peer of a queue pair is not
- * checked, all its requests count as ordered. Under the layer's lock. */
+ * The other one is ordered before this one if its process has polled its completion, or that
+ * of a later one; if its peer has polled a message that was sent after it, or that it is
+ * itself. A program that polls memory cannot be seen, so three usual ways also count as an
+ * order, although the standard does not grant them: an RDMA WRITE, or an atomic, before
+ * another one of its queue pair, which may be the flag that says so; an RDMA WRITE as a flag
+ * for its peer, so that the memory that it sends is not compared; and an RDMA WRITE of up to 8
+ * bytes, which may be such a flag, against requests of the process that has the bytes. Where
+ * the peer of a queue pair is not checked, all its requests count as ordered. Under the
+ * layer's lock. */
 #ifndef RXE_CHECK_RACE_PROCESS_H
 #define RXE_CHECK_RACE_PROCESS_H
 

@@ -47,8 +47,8 @@ struct check_range {
 	struct arrival_fill *fill; /* mem_arrival.c; or NULL */
 	bool on_stack;		   /* the posting thread's stack holds it */
 	bool ended;		   /* the program no longer has the memory (reported) */
-	/* Of another process that has the bytes, which are then known by span; NULL: at is this
-	 * process's. */
+	/* The slot of another process that has the bytes, which are then known by span; NULL: this
+	 * process has them, at `at`. */
 	const struct ctl_slot *owner;
 	uint32_t owner_epoch, owner_key;
 	uint64_t access; /* access.c: its number, if it is published; 0: it is not */

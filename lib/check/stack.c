@@ -51,7 +51,7 @@ static bool is_ours(uintptr_t pc)
 
 /* A stack, and where its return addresses stand. */
 struct walk {
-	uintptr_t frame; /* of check_stack_take(); 0: none, or what stands where is not known */
+	uintptr_t frame; /* check_stack_take()'s; 0: no stack, or its places are not known */
 	uint32_t count;
 	uintptr_t cfa[FRAMES_MAX], pc[FRAMES_MAX];
 	struct check_stack stack;

@@ -11,7 +11,7 @@
 struct ctl_modules;
 
 struct check_stack {
-	const struct ctl_modules *modules; /* of another process's stack; NULL: this process's */
+	const struct ctl_modules *modules; /* another process's; NULL: this one's */
 	uint32_t depth;
 	uint32_t thread; /* gettid(2) */
 	uintptr_t pc[FINDING_DEPTH];

@@ -13,7 +13,7 @@
 #include "emu/limits.h"
 #include "lib/control/shared.h"
 
-#define CTL_ACCESSES	  512u /* of a process; the oldest give way */
+#define CTL_ACCESSES	  512u /* that a process keeps; the oldest give way */
 #define CTL_ACCESS_PAGES  1024u
 #define CTL_ACCESS_DEPTH  14u
 #define CTL_CHECK_MODULES 64u
@@ -40,7 +40,7 @@ struct ctl_access {
 	uint32_t flags; /* enum ctl_access_flag */
 	uint32_t qpn, dest_qpn;
 	uint32_t key;
-	uint64_t message; /* of its queue pair: how many up to it take a receive */
+	uint64_t message; /* how many of its queue pair, up to it, take a receive */
 	uint64_t wr_id;
 	uint32_t thread, depth; /* where it was posted */
 	uint64_t pc[CTL_ACCESS_DEPTH];

@@ -19,7 +19,7 @@
 
 struct ctl_published_peer {
 	int32_t pid;
-	uint32_t epoch; /* of its slot */
+	uint32_t epoch; /* the slot's when the process attached */
 	char comm[16];
 	char instance[CTL_NAME_MAX + 1];
 };

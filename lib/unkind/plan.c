@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the first ones of a kind, every second happens. Past MANY they are SELDOM times as rare: a
+/* Every second of the first events of a kind happens. Events past MANY are SELDOM times as rare: a
  * program that has come so far is measured, and is to take no more than three times as long. */
 #define FIRST  16u
 #define MANY   1024u

@@ -26,12 +26,11 @@ when it happens, with the stacks of the calls that lead to it, and counted when 
     rxe_dm show --findings                                   # later, also of a program that was killed
     rxe_dm show --checks                                     # this list
 
-With findings the exit status is 66, or that of `--check-exit`; else it is the program's. A note is no such finding: what it says is
-not wrong by the letter of the specification. Meanwhile the device does what the standard permits and adapters seldom do
-([WORST](WORST.md)), so that a mistake has consequences; `--worst=7` tries another seed, `--worst=none` keeps the device kind.
-`--check-suppressions FILE` names what is not reported, a line each: `id:RXE-MEM-002`, `func:NAME` (a function in any of its stacks) or
-`obj:libucp` (an object file). `man rxe_dm` describes the options. Functions and lines need a build with elfutils' libdw, and a program
-built with `-g`.
+With findings the exit status is 66, or that of `--check-exit`; else it is the program's. A note is no such finding: what it says is not
+wrong by the letter of the specification. Meanwhile the device does what the standard permits and adapters seldom do ([WORST](WORST.md)),
+so that a mistake has consequences; `--worst=7` tries another seed, `--worst=none` keeps the device kind. `--check-suppressions FILE`
+names what is not reported, a line each: `id:RXE-MEM-002`, `func:NAME` (a function in any of its stacks) or `obj:libucp` (an object file).
+`man rxe_dm` describes the options. Functions and lines need a build with elfutils' libdw, and a program built with `-g`.
 
 Each wrong program below is a file of `tests/client/mistakes`, where `right` selects its correction.
 
@@ -54,16 +53,16 @@ The request that is posted now comes after an outstanding one in these cases:
 | Both are atomics. | IBTA 9.4.5 | They are atomic with each other. |
 
 A program that polls memory for a flag cannot be seen. So three usual ways count as an order between processes, which the standard does
-not promise: an RDMA WRITE or atomic after the request, on its queue pair (data, then the flag); an RDMA WRITE of up to 8 bytes,
-for the program that has the bytes; and the arrival of an RDMA WRITE at the peer, so that the memory that it sends is not compared with
-writes of other processes. The message decides which bytes a receive gets: they are compared when its completion is polled, with requests of other processes that were
-outstanding when the receive was posted, and still are. A request whose peer is not checked, or on another device, is left out, and so
-is one through a memory window or to device memory.
+not promise: an RDMA WRITE or atomic after the request, on its queue pair (data, then the flag); an RDMA WRITE of up to 8 bytes, for the
+program that has the bytes; and the arrival of an RDMA WRITE at the peer, so that the memory that it sends is not compared with writes of
+other processes. The message decides which bytes a receive gets: they are compared when its completion is polled, with requests of other
+processes that were outstanding when the receive was posted, and still are. A request whose peer is not checked, or on another device, is
+left out, and so is one through a memory window or to device memory.
 
-A request that has ended is compared by RXE-RACE-004 alone, among the last 512 accesses of a process. It is found with `--check=all,requests-unordered`
-only, because it does not see what a socket, a file or shared memory orders. Its order is that of vector clocks: a process that polls a completion
-has a new time, which another one learns by a message of it, by an RDMA WRITE or atomic to its own memory, by an RDMA READ or atomic
-there, and when it connects a queue pair, with all that the first one had learned.
+A request that has ended is compared by RXE-RACE-004 alone, among the last 512 accesses of a process. It is found with
+`--check=all,requests-unordered` only, because it does not see what a socket, a file or shared memory orders. Its order is that of vector
+clocks: a process that polls a completion has a new time, which another one learns by a message of it, by an RDMA WRITE or atomic to its
+own memory, by an RDMA READ or atomic there, and when it connects a queue pair, with all that the first one had learned.
 """
 
 TAIL = """
@@ -81,7 +80,8 @@ TAIL = """
 ## Defects of programs
 
 The client suite runs programs of Debian 12 under `--check`: the pingpongs, perftest, rdmacm-utils, rsockets, fio, qperf, libfabric, UCX,
-Open MPI and the Python tests of rdma-core (cases `check_clean_*` and `check_passes_*`). What it finds is left out of their checks; these are their defects:
+Open MPI and the Python tests of rdma-core (cases `check_clean_*` and `check_passes_*`). What it finds is left out of their checks; these
+are their defects:
 
 | program | finding | source | what it does |
 |---|---|---|---|

@@ -41,8 +41,8 @@ struct side {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;	/* of both queues */
-	struct ibv_cq *recv_cq; /* of receives; NULL: cq */
+	struct ibv_cq *cq;	/* sends complete in it */
+	struct ibv_cq *recv_cq; /* receives complete in it; NULL: in cq */
 	struct ibv_cq_ex *cq_ex;
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
