@@ -78,12 +78,13 @@ def served(instance):
 
 def stopped_requester(build):
     """What arrived while a program was stopped counts before the timers that passed meanwhile: no retry is spent. -u 17: 0.54 s.
-    A peer that gets no processor for as long may cost one all the same, so one of five stops has to show it."""
+    A peer that gets no processor may cost one all the same, so three of five stops have to show it."""
     with Instance(build, "stopped_requester") as instance:
         port = free_port()
         args = ["ib_write_bw", "-F", "-x", "0", "-s", "64", "-u", "17", "-D", "120"]
         instance.serve(args, port)
         client = instance.join(args, port)
+        free = 0
         for _ in range(5):
             wait_traffic(instance)
             client.kill(signal.SIGSTOP)
@@ -91,9 +92,10 @@ def stopped_requester(build):
             until(lambda: time.monotonic() > stopped + 0.6, "end of the timers")
             client.kill(signal.SIGCONT)
             wait_traffic(instance)
-            if retries(instance) == before:
+            free += retries(instance) == before
+            if free == 3:
                 return
-        raise Failure(f"each stop costs retries, {retries(instance) - before} the last one")
+        raise Failure(f"{5 - free} of 5 stops cost retries")
 
 
 def retries(instance):

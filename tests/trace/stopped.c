@@ -144,10 +144,10 @@ START_TEST(killed_while_stopped)
 	world_kill(&w, y);
 	skip();
 	world_run_until(&w, 1e6 + 200000);
-	expect_some(" a   timeout, 0 left, rewind to 100\n"
-		    " a > WRITE_ONLY 100 len 64 ackreq\n"
-		    " a   to ERR\n"
-		    " a   send 1 RETRY_EXC_ERR\n");
+	expect("1000262.1 a   timeout, 0 left, rewind to 100\n"
+	       "1000262.1 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "1000524.3 a   to ERR\n"
+	       "1000524.3 a   send 1 RETRY_EXC_ERR\n");
 }
 END_TEST
 
