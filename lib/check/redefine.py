@@ -6,7 +6,8 @@ usage: redefine.py LD NM OBJCOPY PREFIX FREE LIBRARY WRAPPERS OUTPUT
 
 LIBRARY: an archive of the library's objects. WRAPPERS: an archive of the layer, each function that it defines with this PREFIX
 (ibv_, rdma_) is renamed. free(3) becomes FREE, which keeps destroyed objects in quarantine. Calls of
-memory_copy_in_order() become calls of check_copy_in_order() (lib/check/mem_arrival.c).
+memory_copy_in_order() become calls of check_copy_in_order() (lib/check/mem_arrival.c), those of early_look() calls of
+check_early_look() (lib/check/port_early.c).
 """
 import subprocess
 import sys
@@ -18,9 +19,10 @@ def main():
     names = sorted({line.split()[-1] for line in listed.splitlines() if f" T {prefix}" in line})
     if not names:
         sys.exit(f"redefine.py: {wrappers} defines no {prefix}*")
-    subprocess.run([ld, "-r", "--wrap=memory_copy_in_order", "-o", output + ".tmp", "--whole-archive", library], check=True)
+    subprocess.run([ld, "-r", "--wrap=memory_copy_in_order", "--wrap=early_look", "-o", output + ".tmp", "--whole-archive", library], check=True)
     with open(output + ".names", "w", encoding="ascii") as f:
-        f.write("".join(f"{name} inner_{name}\n" for name in names) + f"free {free}\n__wrap_memory_copy_in_order check_copy_in_order\n")
+        f.write("".join(f"{name} inner_{name}\n" for name in names) + f"free {free}\n__wrap_memory_copy_in_order check_copy_in_order\n"
+                "__wrap_early_look check_early_look\n")
     subprocess.run([objcopy, "--redefine-syms=" + output + ".names", output + ".tmp", output], check=True)
 
 

@@ -35,7 +35,7 @@ static bool is_inside(uintptr_t pc, const char *start, const char *end)
 	return pc >= (uintptr_t)start && pc < (uintptr_t)end;
 }
 
-static bool is_ours(uintptr_t pc)
+bool check_stack_is_ours(uintptr_t pc)
 {
 	if (is_inside(pc, __ehdr_start, _end))
 		return true;
@@ -70,7 +70,7 @@ static _Unwind_Reason_Code add_frame(struct _Unwind_Context *context, void *arg)
 		walk->pc[walk->count] = pc;
 	}
 	walk->count++;
-	if (stack->depth > 0 || !is_ours(pc))
+	if (stack->depth > 0 || !check_stack_is_ours(pc))
 		stack->pc[stack->depth++] = pc;
 	return _URC_NO_REASON;
 }

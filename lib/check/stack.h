@@ -20,6 +20,8 @@ struct check_stack {
 /* Other objects of the layer, librxe_dm_check.so and the second librdmacm.so.1: each says so while
  * it is loaded. */
 void check_stack_leave_out(const char *start, const char *end);
+/* An address in the layer, or in one of these. */
+bool check_stack_is_ours(uintptr_t pc);
 /* The stack of the calling thread, from the first function outside the layer. */
 void check_stack_take(struct check_stack *ret);
 /* The calling thread: gettid(2). */

@@ -120,6 +120,11 @@ bool ctl_process_is_runnable(pid_t pid)
 	return process_is(pid, "R");
 }
 
+bool ctl_thread_is_runnable(pid_t tid)
+{
+	return thread_is(getpid(), tid, "R");
+}
+
 void ctl_process_comm(char ret[static 16])
 {
 	const int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);

@@ -14,6 +14,8 @@ bool ctl_process_is_stopped(pid_t pid);
 /* True: the process has a processor or waits for one, by its first thread or one of the next few.
  * False also if unknown. Allocates nothing. */
 bool ctl_process_is_runnable(pid_t pid);
+/* The same of one thread of the calling process. */
+bool ctl_thread_is_runnable(pid_t tid);
 
 /* The name of the calling process's first thread (proc(5), comm), as it is now; empty if /proc is
  * not mounted. Allocates nothing. */

@@ -452,6 +452,17 @@ const struct check_row check_table[CHECK_END] = {
 		"alignment above theirs.",
 		.is_note = true,
 	},
+	[CHECK_PORT_EARLY] = {
+		"RXE-PORT-005", "read-before-complete",
+		"The program read the last bytes of a message before the message was complete: it waits "
+		"for data by looking at memory.",
+		"IBTA 9.5: the order in which the bytes of a message are written to memory is not "
+		"defined; they are there once the receiver has the completion of the message, or of a "
+		"later one of the queue pair",
+		"Wait for a completion: of an RDMA WRITE with immediate data, or of a SEND that follows "
+		"the RDMA WRITE.",
+		.is_note = true,
+	},
 	[CHECK_REFUSAL] = {
 		"RXE-REFUSAL-001", "call-refused",
 		"A call returned an error other than EOPNOTSUPP.",

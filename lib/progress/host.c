@@ -9,6 +9,7 @@
 #include "emu/qp.h"
 #include "emu/raw/frame.h"
 #include "emu/supported.h"
+#include "lib/progress/early.h"
 #include "lib/progress/fault.h"
 #include "lib/progress/link.h"
 #include "lib/progress/memory.h"
@@ -75,6 +76,14 @@ bool host_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rx
 	if (is_foreign(host, mr))
 		return remote_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
 	return p && memory_atomic(p, op, compare_or_add, swap, ret_orig);
+}
+
+static void host_about_to_store(void *host, const struct rxe_mr *mr, uint64_t iova, size_t len)
+{
+	const uint8_t *p = locate(host, mr, iova);
+
+	if (p)
+		early_look(p, len);
 }
 
 static uint32_t host_random(void *host)
@@ -257,7 +266,8 @@ void host_init_engine(struct progress *progress)
 	cfg.num_tx_ports = link_tx_ports(progress->link.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	watch_others(progress);
 	if (progress->link.unkind)
-		progress_unkind_layer(progress->link.unkind, progress->engine, &cfg);
+		progress_unkind_layer(progress->link.unkind, progress->engine, &cfg,
+				      host_about_to_store);
 	rxe_engine_init(progress->engine, &cfg);
 	progress->engine->completions_asked = progress->link.unkind;
 	/* No generation of a table is odd. */

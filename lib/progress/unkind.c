@@ -129,7 +129,7 @@ struct link *progress_unkind_over(struct progress_unkind *unkind, struct link *b
 }
 
 void progress_unkind_layer(struct progress_unkind *unkind, struct rxe_engine *engine,
-			   struct rxe_engine_cfg *cfg)
+			   struct rxe_engine_cfg *cfg, progress_unkind_look *look)
 {
 	const struct unkind_cfg own = {
 		.plan = unkind->plan,
@@ -138,6 +138,7 @@ void progress_unkind_layer(struct progress_unkind *unkind, struct rxe_engine *en
 		.below = cfg->ops,
 		.below_host = cfg->host,
 		.pause = pause_ns,
+		.about_to_store = look,
 	};
 
 	unkind->engine = engine;

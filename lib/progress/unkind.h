@@ -14,6 +14,7 @@ struct link;
 struct progress_unkind;
 struct rxe_engine;
 struct rxe_engine_cfg;
+struct rxe_mr;
 struct rxe_ring;
 
 /* Whether the user asked for this. Before the device's link is open. */
@@ -26,9 +27,11 @@ struct progress_unkind *progress_unkind_open(void);
 void progress_unkind_close(struct progress_unkind *unkind);
 /* Returns the link that holds arrivals back over below; below itself where that switch is off. */
 struct link *progress_unkind_over(struct progress_unkind *unkind, struct link *below);
+/* Called before bytes are stored, as about_to_store() of struct unkind_cfg. */
+typedef void progress_unkind_look(void *host, const struct rxe_mr *mr, uint64_t iova, size_t len);
 /* Puts the layer between the engine and its host, before rxe_engine_init(). */
 void progress_unkind_layer(struct progress_unkind *unkind, struct rxe_engine *engine,
-			   struct rxe_engine_cfg *cfg);
+			   struct rxe_engine_cfg *cfg, progress_unkind_look *look);
 /* As unkind_fill_receives(). Under the engine lock, with the slot's gauge raised, in a turn of
  * memory.h. */
 void progress_unkind_fill_receives(const struct progress_unkind *unkind, uint32_t pd,

@@ -142,20 +142,17 @@ static bool store_backwards(const struct unkind_host *unkind, const struct rxe_m
 	return true;
 }
 
-/* Lets time pass, or not. A program may look at one message only, and not at once: the first one is
- * incomplete in any case, and for longer. */
-static void pause_between(const struct unkind_host *unkind, struct unkind_count *count,
-			  uint64_t name)
+/* How long bytes are incomplete. A program may look at one message only, and not at once: the first
+ * one is incomplete in any case, and for longer. */
+static uint64_t pause_of(const struct unkind_host *unkind, uint64_t name, uint32_t nth)
 {
 	const struct unkind_plan *plan = &unkind->cfg.plan;
-	const uint32_t nth = count->n++;
 
-	if (!unkind->cfg.pause || !unkind_has(plan, UNKIND_BYTE_ORDER))
-		return;
+	if (!unkind_has(plan, UNKIND_BYTE_ORDER))
+		return 0;
 	if (nth == 0)
-		unkind->cfg.pause(unkind->cfg.below_host, UNKIND_FIRST_PAUSE_NS);
-	else if (unkind_strikes(plan, UNKIND_BYTE_ORDER, name, nth, RARE_PAUSE))
-		unkind->cfg.pause(unkind->cfg.below_host, UNKIND_PAUSE_NS);
+		return UNKIND_FIRST_PAUSE_NS;
+	return unkind_strikes(plan, UNKIND_BYTE_ORDER, name, nth, RARE_PAUSE) ? UNKIND_PAUSE_NS : 0;
 }
 
 static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
@@ -166,10 +163,16 @@ static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const 
 	const uint64_t name = name_access(mr);
 	const uint8_t *bytes = src;
 	size_t rest = len;
+	uint32_t nth;
+	uint64_t ns;
 
 	unkind->is_put_off = false;
 	if (len <= WORD_BYTES || !is_own(unkind, mr))
 		return store(unkind, mr, iova, src, len);
+	nth = count_of(unkind->writes, name)->n++;
+	ns = pause_of(unkind, name, nth);
+	if (unkind->cfg.about_to_store && (ns > 0 || nth < UNKIND_LOOKS))
+		unkind->cfg.about_to_store(unkind->cfg.below_host, mr, iova, len);
 	if (unkind_has(plan, UNKIND_FILL) && !fill(unkind, mr, iova, len - 1))
 		return false;
 	if (unkind_has(plan, UNKIND_BYTE_ORDER)) {
@@ -177,7 +180,8 @@ static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const 
 		if (!store(unkind, mr, iova + rest, bytes + rest, 1))
 			return false;
 	}
-	pause_between(unkind, count_of(unkind->writes, name), name);
+	if (ns > 0 && unkind->cfg.pause)
+		unkind->cfg.pause(unkind->cfg.below_host, ns);
 	return store_backwards(unkind, mr, iova, bytes, rest);
 }
 

@@ -29,6 +29,9 @@ struct rxe_ring;
 #define UNKIND_PAUSE_NS	      50000u
 #define UNKIND_FIRST_PAUSE_NS 1000000u
 
+/* about_to_store: at the first ones of a region, in any case. */
+#define UNKIND_LOOKS 64u
+
 #define UNKIND_COUNTS 1024u
 
 /* What memory holds before its bytes are there. */
@@ -44,6 +47,10 @@ struct unkind_cfg {
 	void *below_host;
 	/* Lets time pass while other threads run. NULL: nothing reads memory meanwhile. */
 	void (*pause)(void *below_host, uint64_t ns);
+	/* Bytes that end at this one are about to be stored: called for the first ones of a region,
+	 * and where they are followed by a pause. NULL: no call. */
+	void (*about_to_store)(void *below_host, const struct rxe_mr *mr, uint64_t iova,
+			       size_t len);
 };
 
 /* How often something has happened, and whether the last read was put off. Different things may

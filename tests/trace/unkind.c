@@ -98,6 +98,48 @@ START_TEST(first_store_pauses)
 }
 END_TEST
 
+/* The last bytes of the packets that look() was asked of. */
+static struct {
+	uint64_t iova[8];
+	size_t len[8];
+	uint32_t n;
+} looks;
+
+static void look(void *host, const struct rxe_mr *mr, uint64_t iova, size_t len)
+{
+	(void)host, (void)mr;
+	ck_assert_uint_lt(looks.n, 8);
+	looks.iova[looks.n] = iova;
+	looks.len[looks.n++] = len;
+}
+
+static void nothing_is_stored(void *context, struct node *node, uint32_t at, uint32_t len)
+{
+	(void)context, (void)node, (void)at;
+	ck_assert(looks.n > 0 || len <= 8);
+}
+
+/* A look comes before the first byte of the packet, the pattern included; a word gets none. */
+START_TEST(looks_before_it_stores)
+{
+	be_unkind(y, 1, ONE(BYTE_ORDER) | ONE(FILL));
+	y->unkind->cfg.about_to_store = look;
+	looks.n = 0;
+	connect_ends(NULL);
+	y->wrote = nothing_is_stored;
+	WRITE(8, .to = 0x3000);
+	world_run(&w);
+	ck_assert_uint_eq(looks.n, 0);
+	WRITE(1500, .to = 0x1000);
+	world_run(&w);
+	ck_assert_uint_eq(looks.n, 2);
+	ck_assert_uint_eq(looks.len[0], 1024);
+	ck_assert_uint_eq(looks.len[1], 476);
+	ck_assert_uint_eq(looks.iova[1], looks.iova[0] + 1024);
+	expect_same(x, 0, y, 0x1000, 1500);
+}
+END_TEST
+
 /* A pattern first, except in the last byte. */
 START_TEST(fill)
 {
@@ -242,6 +284,6 @@ START_TEST(a_seed_repeats)
 }
 END_TEST
 
-RUN_TESTS("unkind", late_reads, byte_order, first_store_pauses, fill, a_word_is_stored_whole,
-	  late_completions, completion_order, few_completions, late_events, events_come_last,
-	  a_seed_repeats)
+RUN_TESTS("unkind", late_reads, byte_order, first_store_pauses, looks_before_it_stores, fill,
+	  a_word_is_stored_whole, late_completions, completion_order, few_completions, late_events,
+	  events_come_last, a_seed_repeats)

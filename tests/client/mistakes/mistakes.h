@@ -82,6 +82,7 @@
 	X(port_dm_copy)                                                                            \
 	X(port_sges)                                                                               \
 	X(port_dm_align)                                                                           \
+	X(port_early)                                                                              \
 	X(refusal_init)                                                                            \
 	X(event_async_unread)
 #endif

@@ -52,7 +52,7 @@ The request that is posted now comes after an outstanding one in these cases:
 | The peer has polled a message that was sent later on the queue pair, or is the request: SEND, or RDMA WRITE with immediate data. | IBTA 9.7.6, 9.7.7 | It proves nothing of the bytes that an RDMA READ or an atomic brings back. |
 | Both are atomics. | IBTA 9.4.5 | They are atomic with each other. |
 
-A program that polls memory for a flag cannot be seen. So three usual ways count as an order between processes, which the standard does
+A program that polls memory for a flag is not seen at each poll. So three usual ways count as an order between processes, which the standard does
 not promise: an RDMA WRITE or atomic after the request, on its queue pair (data, then the flag); an RDMA WRITE of up to 8 bytes, for the
 program that has the bytes; and the arrival of an RDMA WRITE at the peer, so that the memory that it sends is not compared with writes of
 other processes. The message decides which bytes a receive gets: they are compared when its completion is polled, with requests of other
@@ -68,9 +68,11 @@ own memory, by an RDMA READ or atomic there, and when it connects a queue pair, 
 TAIL = """
 ## What is not seen
 
-- **Polling for the last byte of a WRITE.** No library sees a program read memory. `rxe_dm run --worst` stores the last byte of a
-  packet first and the rest later ([WORST](WORST.md), `byte_order`), so such a program reads wrong bytes. RXE-RACE-003 is reported
-  where the program then uses the bytes in a request before a message of the peer has arrived.
+- **Polling for a word.** RXE-PORT-005 is about messages of more than 8 bytes. It needs the unkind device, which lets time pass before
+  it stores one of the first 64 packets, and a debug register of the processor, by perf_event_open(2): not where
+  `/proc/sys/kernel/perf_event_paranoid` is above 2 and the program has no `CAP_PERFMON`, nor where a container forbids the call. It does
+  not see reads by system calls. Without it the program reads wrong bytes, because the unkind device stores the last byte of a packet
+  first and the rest later ([WORST](WORST.md), `byte_order`).
 - **A completion queue that is larger than asked for.** This device grants exactly the entries that `ibv_create_cq(3)` asks for,
   and RXE-QUEUE-001 counts by these. Adapters round up, so what fits here fits there.
 - **Requests longer than `max_msg_sz`**, 1 GiB here: they are refused, with RXE-REFUSAL-001. The limit of an adapter may be lower:
@@ -95,6 +97,7 @@ are their defects:
 | cmtime | RXE-EVENT-003 | rdma-core 44, librdmacm/examples/cmtime.c:572, librdmacm/cma.c:1657 | creates all queue pairs by one ibv_qp_init_attr, into which the first call writes the CQs of its id |
 | fio | RXE-EVENT-002 | fio 3.33, engines/rdma.c:410 | acknowledges as many events as there were completions |
 | fio | RXE-EVENT-003 | fio 3.33, engines/rdma.c:1010 | destroys the CQ before its queue pair, which fails |
+| ib_write_lat | RXE-PORT-005 (note) | perftest 4.5-0.17, src/perftest_resources.c, run_iter_lat_write() | waits for the last byte of the peer's RDMA WRITE |
 | ib_send_bw and others | RXE-MEM-002, 003 | perftest 4.5-0.17, src/perftest_resources.c:3056, 3191 | moves through a ring of its buffer that is shorter than its requests |
 | ib_send_bw | RXE-LIFE-001 | perftest 4.5-0.17, src/perftest_resources.c:1415 | creates the receive CQ for every SEND test (1633), and destroys it for some |
 | ib_send_lat -e | RXE-EVENT-001 | perftest 4.5-0.17, src/perftest_resources.c:4786 | both CQs have one channel: it arms the CQ whose event came, and polls the other |
