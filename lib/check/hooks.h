@@ -97,6 +97,7 @@ static inline void hook_qp_ending(const struct check_qp *qp)
 /* A request of a send queue is about to be entered. */
 static inline void hook_sending(struct check_qp *qp, const struct ibv_send_wr *wr)
 {
+	life_sending(qp, wr);
 	peer_sending(qp, wr);
 	queue_wait_sending(qp, wr);
 	queue_unpolled_sending(qp);

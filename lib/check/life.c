@@ -29,6 +29,12 @@ void life_qp_ending(const struct check_qp *qp)
 		     qp->object->label, qp->send.count, oldest->wr_id);
 }
 
+void life_sending(const struct check_qp *qp, const struct ibv_send_wr *wr)
+{
+	if (qp->qp->qp_type == IBV_QPT_UD)
+		(void)object_is_dead(wr->wr.ud.ah, VB_KIND_AH, "ibv_post_send");
+}
+
 struct closing {
 	const struct check_object *context;
 };

@@ -5,7 +5,10 @@
 
 struct check_object;
 struct check_qp;
+struct ibv_send_wr;
 
+/* A datagram's address handle must be alive (RXE-LIFE-003). */
+void life_sending(const struct check_qp *qp, const struct ibv_send_wr *wr);
 void life_qp_ending(const struct check_qp *qp);
 /* The context is about to be closed. */
 void life_closing(struct check_object *context);

@@ -155,6 +155,13 @@ static void wr_set_sge_list(struct ibv_qp_ex *qp, size_t n, const struct ibv_sge
 	inner_qp.wr_set_sge_list(qp, n, list);
 }
 
+static void wr_set_ud_addr(struct ibv_qp_ex *qp, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
+{
+	wrap_used(ah, VB_KIND_AH, "ibv_wr_set_ud_addr");
+	inner_qp.wr_set_ud_addr(qp, ah, remote_qpn, remote_qkey);
+}
+
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct check_qp *qp;
@@ -230,6 +237,7 @@ void wrap_build(struct ibv_qp *qp)
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_ud_addr = wr_set_ud_addr;
 	ex->wr_set_sge_list = wr_set_sge_list;
 	ex->wr_start = wr_start;
 	ex->wr_complete = wr_complete;

@@ -85,6 +85,8 @@ MISTAKES = {
     "peer_gid": ("RXE-PEER-007", "connects", "side_open", "side_open"),
     "life_leak_close": ("RXE-LIFE-001", "side_open", "closes"),
     "life_used_after": ("RXE-LIFE-003", "posts", "destroys", "side_open"),
+    "life_ah_used_after": ("RXE-LIFE-003", "posts", "destroys", "side_connect"),
+    "life_ah_used_built": ("RXE-LIFE-003", "posts", "destroys", "side_connect"),
     "life_twice": ("RXE-LIFE-004", "second", "first", "side_open"),
     "life_outstanding": ("RXE-LIFE-005", "destroys", "posts", "side_open"),
 }

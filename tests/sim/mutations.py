@@ -621,6 +621,8 @@ MUTATIONS = [
      "a copy of any length passes", "check_port_dm_copy"),
     ("check_dm_of_16_bytes", "lib/check/portable.c:portable_posting", "part->log_align >= ATOMIC_LOG", "part->log_align > ATOMIC_LOG",
      "8 bytes are too small an alignment for an atomic", "check_port_dm_align"),
+    ("check_dead_ah_of_rc", "lib/check/life.c:life_sending", "qp->qp->qp_type == IBV_QPT_UD", "qp->qp->qp_type != IBV_QPT_UD",
+     "a datagram may name an address handle that was destroyed", "check_life_ah_used_after"),
     ("check_early_bytes_before", "lib/check/breakpoint.c:breakpoint_set", "(uintptr_t)at + len - n", "(uintptr_t)at",
      "the first bytes of a message are watched, not the last ones", "check_port_early"),
     ("check_early_in_no_thread", "lib/check/breakpoint.c:breakpoint_set", "ctl_thread_is_runnable(tid)", "!ctl_thread_is_runnable(tid)",

@@ -56,6 +56,8 @@
 	X(life_leak_close)                                                                         \
 	X(life_leak_exit)                                                                          \
 	X(life_used_after)                                                                         \
+	X(life_ah_used_after)                                                                      \
+	X(life_ah_used_built)                                                                      \
 	X(life_twice)                                                                              \
 	X(life_outstanding)                                                                        \
 	X(life_forked)                                                                             \
