@@ -245,7 +245,7 @@ void context_free(struct context *context)
 	while (context->ends)
 		end_close(context->ends);
 	free_objects(context);
-	assert(!context->objects && context->self->refs == 0);
+	assert(!context->objects && !context->windows && context->self->refs == 0);
 	DL_DELETE(device->contexts, context);
 	object_free(&device->tables.objects, context->self);
 	free(context);

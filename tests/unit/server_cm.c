@@ -644,6 +644,28 @@ START_TEST(two_instances)
 }
 END_TEST
 
+/* More draws than the server reads from the kernel at once. A port is looked for from a random one
+ * on: a number that repeats, or is never filled in, leads to the port after one that is taken. */
+START_TEST(random_ports)
+{
+	uint32_t followers = 0;
+	uint16_t port[130];
+
+	for (uint32_t i = 0; i < 130; i++) {
+		const struct ctl_msg_cm req = { .op = CTL_CM_BIND,
+						.id = new_id(&client, CTL_CM_PS_TCP, i),
+						.src = v4("127.0.0.1", 0) };
+		struct ctl_msg_cm_reply reply;
+
+		ck_assert_int_eq(ctl_cm(client.client, &req, &reply), 0);
+		port[i] = ntohs(reply.addr.local.in.sin_port);
+		for (uint32_t j = 0; j < i; j++)
+			followers += port[i] == port[j] + 1 || port[j] == port[i] + 1;
+	}
+	ck_assert_uint_lt(followers, 13); /* by chance there is one or none */
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tc = tcase_create("cm");
@@ -671,5 +693,6 @@ int main(void)
 	tcase_add_test(tc, backlog_counts);
 	tcase_add_test(tc, datagrams);
 	tcase_add_test(tc, two_instances);
+	tcase_add_test(tc, random_ports);
 	return fixture_main("cm", tcases);
 }

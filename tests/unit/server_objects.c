@@ -210,6 +210,22 @@ START_TEST(windows)
 }
 END_TEST
 
+/* A freed window gives back its place in the process's table, its domain, and its key. */
+START_TEST(a_freed_window_leaves_nothing)
+{
+	uint32_t mw, key, index, first;
+
+	ck_assert_int_eq(ctl_alloc_mw(&p.context, p.pd, RXE_MR_WINDOW_1, &mw, &key, &first), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MW, mw), 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
+	ck_assert_int_eq(ctl_alloc_mw(&p.context, p.pd, RXE_MR_WINDOW_2, &mw, &key, &index), 0);
+	ck_assert_uint_eq(index, first);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MW, mw), 0);
+	program_close(&p); /* the domain is free */
+	fixture_await_objects(CTL_KIND_CONTEXT, 0);
+}
+END_TEST
+
 /* A process announces targets of its own numbers, and opens those of its domain. */
 START_TEST(targets)
 {
@@ -487,6 +503,7 @@ int main(void)
 	tcase_add_test(tcase, bad_regions);
 	tcase_add_test(tcase, implicit_on_demand_region);
 	tcase_add_test(tcase, windows);
+	tcase_add_test(tcase, a_freed_window_leaves_nothing);
 	tcase_add_test(tcase, targets);
 	tcase_add_test(tcase, domains_of_equal_inode_numbers);
 	tcase_add_test(tcase, device_memory);
