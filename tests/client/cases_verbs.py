@@ -83,8 +83,19 @@ def foreign(build):
             raise Failure(f"of at least 8000 forged packets {dropped} were counted")
 
 
+def unsent(build):
+    """Each packet that cannot be sent is counted once, also after the program has closed the device and opened it again."""
+    with Instance(build, "unsent") as instance:
+        printed = instance.run([os.path.join(build, "tests", "client", "verbs_unsent")])
+        posted = int(re.search(r"unsent: (\d+)", printed)[1])
+        counted = instance.show()["devices"][0]["counters"]["send_err"]
+        if posted != counted:
+            raise Failure(f"of {posted} packets that could not be sent {counted} were counted")
+
+
 CASES = {name: functools.partial(verbs, name=name) for name in PROGRAMS}
 CASES["verbs_foreign"] = foreign
+CASES["verbs_unsent"] = unsent
 CASES["verbs_raw_privilege"] = raw_privilege
 CASES["verbs_refusals_shown"] = refusals_shown
 CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
