@@ -20,7 +20,9 @@ HEADERS = ("infiniband", "rdma", "libdeflate.h", "uthash.h", "utlist.h")
 # musl's compiler sees none of the kernel's headers either; a cross compiler has its own.
 KERNEL = ("linux", "asm", "asm-generic")
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden",
-         "-fno-strict-aliasing", "-c", "-o", "/dev/null"]
+         "-fno-strict-aliasing"]
+# The assembler of another processor checks the inline assembly.
+SAME_PROCESSOR, OTHER_PROCESSOR = ["-fsyntax-only"], ["-c", "-o", "/dev/null"]
 
 
 def installed(name):
@@ -57,10 +59,11 @@ def main():
         for name in HEADERS + (KERNEL if "musl" in compiler else ()):
             if installed(name):
                 os.symlink(installed(name), os.path.join(folder, name))
+        kind = SAME_PROCESSOR if "musl" in compiler else OTHER_PROCESSOR
         include = ["-I" + root, "-I" + build] + ["-I%s/%s" % (build, p) for p in ("lib/abi", "lib/mlx5", "lib/rdmacm")] + ["-isystem", folder]
 
         def compile_one(item):
-            command = [compiler] + FLAGS + include + item[1] + [os.path.join(root, item[0])]
+            command = [compiler] + FLAGS + kind + include + item[1] + [os.path.join(root, item[0])]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             return done.stdout if done.returncode else ""
 
