@@ -20,14 +20,18 @@
 
 #define REMOTE_WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* The first bytes of a range as the program left them. */
+/* A range of an outstanding request that the device is going to write to. */
 struct arrival_fill {
 	struct span span;
 	struct check_range *range;
-	uint8_t bytes[];
+	struct span_set *set; /* fills or shared */
+	uint8_t bytes[];      /* in fills: the first bytes of the range as the program left them */
 };
 
 static struct span_set fills = SPAN_SET(12);
+/* Ranges that shared bytes with another one when they were posted (RXE-MEM-002). A message may
+ * arrive in them at any time, also while these bytes are copied: they are not compared. */
+static struct span_set shared = SPAN_SET(12);
 
 struct search {
 	uintptr_t start, end;
@@ -42,6 +46,22 @@ static void visit_region(struct check_region *region, void *arg)
 		search->found = true;
 }
 
+static void enter(struct check_range *range, struct arrival_fill *fill, uint64_t len)
+{
+	fill->range = range;
+	fill->span.start = range->span.start;
+	fill->span.end = range->span.start + len;
+	range->fill = fill;
+	span_add(fill->set, &fill->span);
+}
+
+static void leave(struct check_range *range)
+{
+	span_remove(range->fill->set, &range->fill->span);
+	free(range->fill);
+	range->fill = NULL;
+}
+
 static void add(struct check_range *range)
 {
 	const uint64_t len = range->len < ARRIVAL_BYTES ? range->len : ARRIVAL_BYTES;
@@ -49,28 +69,45 @@ static void add(struct check_range *range)
 	struct arrival_fill *fill;
 
 	region_each(visit_region, &search);
-	fill = search.found ? NULL : malloc(sizeof(*fill) + len);
+	if (search.found || span_overlaps(&shared, search.start, search.end))
+		return;
+	fill = malloc(sizeof(*fill) + len);
 	if (!fill)
 		return;
 	if (!memory_copy(fill->bytes, range->at, len)) {
 		free(fill);
 		return;
 	}
-	fill->range = range;
-	fill->span.start = range->span.start;
-	fill->span.end = range->span.start + len;
-	range->fill = fill;
-	span_add(&fills, &fill->span);
+	fill->set = &fills;
+	enter(range, fill, len);
 }
 
-/* A range that shares bytes with another one is left out (RXE-MEM-002). */
+static void leave_out(struct check_range *range)
+{
+	struct arrival_fill *fill = malloc(sizeof(*fill));
+	struct span *span, *next;
+
+	DL_FOREACH_SAFE (fills.first, span, next) {
+		if (span_has(span, range->span.start, range->span.end))
+			leave(container_of(span, struct arrival_fill, span)->range);
+	}
+	if (!fill)
+		return;
+	fill->set = &shared;
+	enter(range, fill, range->len);
+}
+
 void mem_arrival_posting(struct check_request *request)
 {
 	if (!request->writes || !check_is_on(CHECK_MEM_ARRIVAL))
 		return;
 	for (uint32_t i = 0; i < request->num_ranges && i < 32; i++) {
-		if (request->range[i].request && (request->nodes >> i & 1))
+		if (!request->range[i].request)
+			continue;
+		if (request->nodes >> i & 1)
 			add(&request->range[i]);
+		else
+			leave_out(&request->range[i]);
 	}
 	memory_turn_ends();
 }
@@ -78,13 +115,8 @@ void mem_arrival_posting(struct check_request *request)
 void mem_arrival_ended(struct check_request *request)
 {
 	for (uint32_t i = 0; i < request->num_ranges; i++) {
-		struct check_range *range = &request->range[i];
-
-		if (!range->fill)
-			continue;
-		span_remove(&fills, &range->fill->span);
-		free(range->fill);
-		range->fill = NULL;
+		if (request->range[i].fill)
+			leave(&request->range[i]);
 	}
 }
 
@@ -142,14 +174,20 @@ bool check_copy_in_order(void *dst, const void *src, size_t len)
 	return memory_copy_in_order(dst, src, len);
 }
 
-/* The child has none of the requests. */
-static void after_fork(void)
+static void forget(struct span_set *set)
 {
 	struct span *span;
 
-	DL_FOREACH (fills.first, span)
+	DL_FOREACH (set->first, span)
 		container_of(span, struct arrival_fill, span)->range->fill = NULL;
-	span_set_clear(&fills);
+	span_set_clear(set);
+}
+
+/* The child has none of the requests. */
+static void after_fork(void)
+{
+	forget(&fills);
+	forget(&shared);
 }
 
 __attribute__((constructor)) static void handle_fork(void)

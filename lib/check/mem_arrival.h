@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* RXE-MEM-007: the program writes to a buffer that the device is going to write to. The first
  * ARRIVAL_BYTES of each are compared, when the device writes, with what they were at the post.
- * Memory that peers may write to at any time is left out. */
+ * Memory that peers may write to at any time is left out, and so are buffers that share bytes with
+ * one another (RXE-MEM-002). */
 #ifndef RXE_CHECK_MEM_ARRIVAL_H
 #define RXE_CHECK_MEM_ARRIVAL_H
 

@@ -615,7 +615,7 @@ MUTATIONS = [
     ("check_receives_apart", "lib/check/mem_overlap.c:compare", "return x->start >= y->end;", "return 1;", "two receives of the same bytes are in no order", "check_mem_receives_overlap"),
     ("check_frames_of_others", "lib/check/mem_stack.c:visit", "(uintptr_t)range->at >= call->frame)", "(uintptr_t)range->at < call->frame)",
      "a local variable of a function that runs is gone, one of a function that has returned is not", "check_mem_returned"),
-    ("check_arrival_forgets", "lib/check/mem_arrival.c:add", "span_add(&fills, &fill->span);", "(void)fills;", "nobody looks at a receive buffer when data arrives", "check_mem_arrival"),
+    ("check_arrival_forgets", "lib/check/mem_arrival.c:add", "\tenter(range, fill, len);\n", "\tfree(fill);\n", "nobody looks at a receive buffer when data arrives", "check_mem_arrival"),
     ("check_uses_unordered", "lib/check/thread.c:thread_used", "!clock_is_before(use->last)", "false", "two threads may use a CQ of one thread", "check_thread_cq"),
     ("check_domain_not_joined", "lib/check/thread.c:thread_joins", "object->use = other->use;", "(void)other;", "objects of a thread domain are anybody's", "check_thread_domain"),
     ("check_locks_order_nothing", "lib/check/clock.c:clock_acquired", "\tjoin(&threads[thread], place_of(sync));\n", "\t(void)thread;\n\t(void)sync;\n",
