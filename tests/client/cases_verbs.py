@@ -10,7 +10,7 @@ import time
 from cases_server import as_nobody, need_line, need_reachable
 from cases_trouble import leftovers, wait_clean
 from explained import explained
-from huge_pages import huge_pages, in_pool, pool_kib
+from huge_pages import free, huge_pages, in_pool, pool_kib
 from instance import Instance
 from program import Failure, Skip, until
 
@@ -111,6 +111,10 @@ CASES["verbs_odp_share_no_vm"] = functools.partial(verbs, name="verbs_odp_share"
 CASES["verbs_share_no_vm"] = functools.partial(verbs, name="verbs_share", no_vm="1")
 
 
+# Of huge pages: an instance takes 2 where twice as many are free.
+ENOUGH = 8
+
+
 def pages_of(instance):
     return re.search(r"in use, (.*), .* locked", instance.command("show").stdout)[1]
 
@@ -121,12 +125,13 @@ def huge(build):
         if in_pool() == 0:
             raise Skip("no huge pages are reserved, and only root may do so")
         verbs(build, "verbs_dm", arena="4M")
-        # Instances of other tests take pages of the same pool: fewer can be free than it has.
+        # Other tests take pages of the same pool: fewer can be free than it has.
         too_many = r"(?!hugetlb).*\(\d+ (of \d+ free huge pages are too many to take|huge pages are needed, \d+ are free)\)"
         for pages, size, expected in (("auto", "4M", r"hugetlb .* \(\d+ of \d+ free huge pages\)"),
                                       ("auto", f"{pool_kib()}K", too_many),
                                       ("huge", "4M", r"hugetlb .* \(huge pages requested\)"),
                                       ("small", "4M", r"(?!hugetlb).*\(small pages requested\)")):
+            until(lambda: free() >= min(ENOUGH, in_pool()), "end of tests that have the huge pages", timeout_s=60)
             with Instance(build, "huge", arena=size, arena_pages=pages) as instance:
                 instance.pair(["ibv_rc_pingpong", "-c", "-j", "-g", "0"])
                 if not re.fullmatch(expected, pages_of(instance)):

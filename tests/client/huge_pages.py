@@ -23,6 +23,11 @@ def pool_kib():
         return in_pool() * int(re.search(r"Hugepagesize:\s+(\d+) kB", f.read())[1])
 
 
+def free():
+    with open("/proc/meminfo", encoding="ascii") as f:
+        return int(re.search(r"HugePages_Free:\s+(\d+)", f.read())[1])
+
+
 def may_reserve():
     return os.geteuid() == 0 and os.access(POOL, os.W_OK) and os.access(os.path.dirname(RESERVED), os.W_OK)
 
