@@ -96,6 +96,7 @@ MISTAKES_OF_CM = {
     "life_id_used_after": ("RXE-LIFE-003", "disconnects", "destroys", "cm_open"),
     "cm_events_not_acked": ("RXE-CM-001", "destroys", "serves", "cm_open"),
     "cm_own_event": ("RXE-CM-002", "destroys", "reads", "cm_open"),
+    "cm_listener_event": ("RXE-CM-002", "destroys", "reads", "cm_open"),
     "cm_channel_in_use": ("RXE-CM-003", "destroys", "makes_id", "makes_channel"),
     "cm_private": ("RXE-CM-004", "connects", "cm_open"),
     "cm_no_qp": ("RXE-CM-005", "accepts", "cm_request"),

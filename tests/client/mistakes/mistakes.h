@@ -12,6 +12,7 @@
 	X(life_id_used_after)                                                                      \
 	X(cm_events_not_acked)                                                                     \
 	X(cm_own_event)                                                                            \
+	X(cm_listener_event)                                                                       \
 	X(cm_channel_in_use)                                                                       \
 	X(cm_private)                                                                              \
 	X(cm_no_qp)                                                                                \
