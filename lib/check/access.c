@@ -82,7 +82,7 @@ void access_begin(struct ibv_context *context)
 bool access_is_open(const struct check_region *region)
 {
 	return region && (region->access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-					    IBV_ACCESS_REMOTE_ATOMIC));
+					    IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND));
 }
 
 static uint32_t number_of(struct ibv_context *context, const struct ctl_slot *slot)

@@ -38,7 +38,7 @@ void access_target(const struct check_qp *qp, const struct ibv_sge *there,
 		   struct check_range *range);
 /* Does another process use the device? Else there is nothing to publish. */
 bool access_is_shared(struct ibv_context *context);
-/* Peers may reach the memory of the region, which may be NULL. */
+/* Peers may reach the memory of the region, also through a window. region may be NULL. */
 bool access_is_open(const struct check_region *region);
 /* Publishes a range of a request that is about to be posted, whose span is set. */
 void access_add(const struct check_request *request, struct check_range *range);

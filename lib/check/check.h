@@ -13,6 +13,7 @@
  *   held.c                the memory that outstanding requests hold
  *   clock.c thread.c      the order of threads
  *   remote.c race.c       requests and their peers, races of requests
+ *   window.c              what lies below the key of a memory window
  *   access.c vector.c     what processes publish for each other, in their slots of the device
  *   race_process.c        races, and memory that ends, between processes
  *   mem_peer.c

@@ -18,7 +18,8 @@
 #include "lib/check/span.h"
 #include "lib/progress/memory.h"
 
-#define REMOTE_WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+/* Also through a memory window. */
+#define REMOTE_WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND)
 
 /* A range of an outstanding request that the device is going to write to. */
 struct arrival_fill {

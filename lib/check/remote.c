@@ -11,6 +11,7 @@
 #include "lib/check/queue.h"
 #include "lib/check/region.h"
 #include "lib/check/vector.h"
+#include "lib/check/window.h"
 
 static bool is_atomic(enum ibv_wr_opcode opcode)
 {
@@ -67,7 +68,7 @@ static void find_memory(const struct check_qp *qp, struct check_request *request
 {
 	const bool atomic = is_atomic(wr->opcode);
 	const uint64_t len = atomic ? 8 : length_of(request);
-	const struct ibv_sge there = {
+	struct ibv_sge there = {
 		.addr = atomic ? wr->wr.atomic.remote_addr : wr->wr.rdma.remote_addr,
 		.lkey = atomic ? wr->wr.atomic.rkey : wr->wr.rdma.rkey,
 		.length = (uint32_t)len,
@@ -75,6 +76,7 @@ static void find_memory(const struct check_qp *qp, struct check_request *request
 
 	if (len == 0 || len > UINT32_MAX)
 		return;
+	window_resolve(qp->qp->context, &there);
 	/* Local and remote key of a region are the same number. */
 	if (remote_peer(qp))
 		request->remote = region_range(qp->qp->context, &there);

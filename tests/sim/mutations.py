@@ -596,6 +596,8 @@ MUTATIONS = [
      "a flag that is written after the data orders nothing", "check_race_flag_apart"),
     ("check_flag_in_dm_unseen", "lib/check/race.c:race_posting", "if (request->remote.len && request->remote_writes)", "if (request->remote.owner && request->remote_writes)",
      "a flag in device memory orders nothing", "check_race_flag_dm_apart"),
+    ("check_windows_opaque", "lib/check/window.c:window_resolve", "\tthere->lkey = bound.region;\n", "\t(void)bound;\n",
+     "a request through a memory window is not compared", "check_race_window_apart"),
     ("check_rivals_of_receives", "lib/check/race_process.c:visit_rival", "range->rival = other->slot;", "(void)range;",
      "a receive over what another process reads is not noticed", "check_race_receive_apart"),
     ("check_reads_teach_nothing", "lib/check/vector.c:vector_completed", "if (owner && request->writes) {", "if (false) {",

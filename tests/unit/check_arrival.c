@@ -155,21 +155,30 @@ START_TEST(long_buffer)
 }
 END_TEST
 
-START_TEST(memory_that_peers_write_to)
+static void register_for(int access)
 {
 	struct ibv_device device = { .name = "rxe_dm0" };
 	struct ibv_context context = { .device = &device };
 	struct check_object object = { .context = &context };
 	struct check_request *request;
 
-	region_made(&object, 1, memory, LEN, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	region_made(&object, 1, memory, LEN, 0, IBV_ACCESS_LOCAL_WRITE | access);
 	request = post(LEN - 1, LEN);
-	memory[LEN] = 9;
+	memory[LEN]++;
 	arrive(LEN - 1, LEN);
-	ck_assert_uint_eq(found[CHECK_MEM_ARRIVAL], 0);
 	end(request);
 	region_ended(&object);
 	free(object.part);
+}
+
+START_TEST(memory_that_peers_write_to)
+{
+	register_for(IBV_ACCESS_REMOTE_WRITE);
+	register_for(IBV_ACCESS_REMOTE_ATOMIC);
+	register_for(IBV_ACCESS_MW_BIND);
+	ck_assert_uint_eq(found[CHECK_MEM_ARRIVAL], 0);
+	register_for(IBV_ACCESS_REMOTE_READ);
+	ck_assert_uint_eq(found[CHECK_MEM_ARRIVAL], 1);
 }
 END_TEST
 

@@ -46,6 +46,7 @@
 	X(race_flag_apart)                                                                         \
 	X(race_flag_dm_apart)                                                                      \
 	X(race_receive_apart)                                                                      \
+	X(race_window_apart)                                                                       \
 	X(race_later_apart)                                                                        \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \
