@@ -43,6 +43,7 @@ void mem_send_posting(struct check_request *request)
 	to = request->copy = malloc(len);
 	if (!to)
 		return;
+	memory_turn_begins_now();
 	for (uint32_t i = 0; i < request->num_ranges && mapped; i++) {
 		mapped = memory_copy(to, request->range[i].at, request->range[i].len);
 		to += request->range[i].len;
@@ -100,6 +101,7 @@ void mem_send_completed(struct check_request *request)
 	if (!before)
 		return;
 	copies -= bytes_of(request);
+	memory_turn_begins_now();
 	for (uint32_t i = 0; i < request->num_ranges; i++) {
 		const struct check_range *range = &request->range[i];
 		const uint64_t at =

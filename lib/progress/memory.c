@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "lib/control/cancel.h"
+#include "net/link/clock.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
@@ -246,6 +247,11 @@ void memory_turn_begins(uint64_t now_ns)
 	assert(!turn.blocked);
 	turn.now_ns = now_ns;
 	turn.ready = now_ns < turn.trusted_until_ns;
+}
+
+void memory_turn_begins_now(void)
+{
+	memory_turn_begins(clock_now_ns());
 }
 
 void memory_turn_ends(void)

@@ -18,6 +18,8 @@ void memory_guard(void);
  * memory_turn_ends() may trust what was checked less than a millisecond ago. An access outside such
  * a turn checks by itself, and is also followed by memory_turn_ends(). */
 void memory_turn_begins(uint64_t now_ns);
+/* The same for accesses of the calling thread outside the engine: reads the clock. */
+void memory_turn_begins_now(void);
 /* The calling thread has finished its accesses for now: its signal mask is restored. */
 void memory_turn_ends(void);
 /* In the child after fork(): no thread holds the lock of the handlers. */
