@@ -62,15 +62,20 @@ bool held_is_live(const struct check_request *request)
 	return !qp || (qp->qp->state != IBV_QPS_ERR && qp->state != IBV_QPS_ERR);
 }
 
+static void take_live(struct span *span, void *arg)
+{
+	struct check_range **ret = arg;
+
+	if (!*ret && held_is_live(range_of(span)->request))
+		*ret = range_of(span);
+}
+
 struct check_range *held_find(uintptr_t start, uintptr_t end)
 {
-	struct span *span;
+	struct check_range *ret = NULL;
 
-	DL_FOREACH (held.first, span) {
-		if (span_has(span, start, end) && held_is_live(range_of(span)->request))
-			return range_of(span);
-	}
-	return NULL;
+	span_each(&held, start, end, take_live, &ret);
+	return ret;
 }
 
 void held_each(void (*visit)(struct check_range *range, void *arg), void *arg)
@@ -79,6 +84,26 @@ void held_each(void (*visit)(struct check_range *range, void *arg), void *arg)
 
 	DL_FOREACH (held.first, span)
 		visit(range_of(span), arg);
+}
+
+struct visitor {
+	void (*visit)(struct check_range *range, void *arg);
+	void *arg;
+};
+
+static void pass_on(struct span *span, void *arg)
+{
+	const struct visitor *visitor = arg;
+
+	visitor->visit(range_of(span), visitor->arg);
+}
+
+void held_each_at(uintptr_t start, uintptr_t end,
+		  void (*visit)(struct check_range *range, void *arg), void *arg)
+{
+	struct visitor visitor = { visit, arg };
+
+	span_each(&held, start, end, pass_on, &visitor);
 }
 
 /* The child has none of the requests: its device does not access memory for them. */

@@ -19,9 +19,11 @@ bool held_any(void);
 bool held_overlaps(uintptr_t start, uintptr_t end);
 /* May the device still access the memory of the request? */
 bool held_is_live(const struct check_request *request);
-/* The first range with a byte of [start, end) that the device may still access; NULL: none. */
+/* A range with a byte of [start, end) that the device may still access; NULL: none. */
 struct check_range *held_find(uintptr_t start, uintptr_t end);
-/* Calls visit for each range. */
+/* Calls visit for each range; held_each_at(): that has a byte of [start, end). */
 void held_each(void (*visit)(struct check_range *range, void *arg), void *arg);
+void held_each_at(uintptr_t start, uintptr_t end,
+		  void (*visit)(struct check_range *range, void *arg), void *arg);
 
 #endif

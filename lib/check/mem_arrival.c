@@ -158,18 +158,26 @@ static void compare(struct arrival_fill *fill, uintptr_t start, uintptr_t end, c
 	memcpy(before, bytes + (from - start), to - from);
 }
 
+struct arrival {
+	uintptr_t start, end;
+	const uint8_t *bytes;
+};
+
+static void visit_fill(struct span *span, void *arg)
+{
+	const struct arrival *arrival = arg;
+
+	compare(container_of(span, struct arrival_fill, span), arrival->start, arrival->end,
+		arrival->bytes);
+}
+
 bool check_copy_in_order(void *dst, const void *src, size_t len)
 {
-	const uintptr_t start = (uintptr_t)dst, end = start + len;
-	struct span *span;
+	struct arrival arrival = { (uintptr_t)dst, (uintptr_t)dst + len, src };
 
-	if (len > 0 && !check_is_inside() && span_overlaps(&fills, start, end)) {
+	if (len > 0 && !check_is_inside() && span_overlaps(&fills, arrival.start, arrival.end)) {
 		check_lock();
-		DL_FOREACH (fills.first, span) {
-			if (span_has(span, start, end))
-				compare(container_of(span, struct arrival_fill, span), start, end,
-					src);
-		}
+		span_each(&fills, arrival.start, arrival.end, visit_fill, &arrival);
 		check_unlock();
 	}
 	return memory_copy_in_order(dst, src, len);

@@ -93,18 +93,20 @@ void mem_stale_ended(const void *addr, size_t len, enum watch_end how)
 	check_unlock();
 }
 
+static void drop_made(struct span *span, void *arg)
+{
+	(void)arg;
+	drop(note_of(span));
+}
+
 void mem_stale_made(const void *addr, size_t len)
 {
 	const uintptr_t start = (uintptr_t)addr;
-	struct span *span, *next;
 
 	if (!span_overlaps(&notes, start, start + len))
 		return;
 	check_lock();
-	DL_FOREACH_SAFE (notes.first, span, next) {
-		if (span_has(span, start, start + len))
-			drop(note_of(span));
-	}
+	span_each(&notes, start, start + len, drop_made, NULL);
 	check_unlock();
 }
 

@@ -24,9 +24,9 @@
 
 static struct span_set remotes = SPAN_SET(12);
 
-static const struct check_range *range_of(const struct span *span)
+static const struct check_range *range_of(struct span *span)
 {
-	return container_of((struct span *)(uintptr_t)span, struct check_range, span);
+	return container_of(span, struct check_range, span);
 }
 
 static bool is_remote(const struct check_range *range)
@@ -99,22 +99,21 @@ static void visit_local(struct check_range *earlier, void *arg)
 		report(CHECK_RACE_LOCAL, later, earlier);
 }
 
-static void look(const struct check_range *later)
+static void visit_remote(struct span *span, void *arg)
 {
-	const struct span *span;
+	const struct check_range *later = arg, *earlier = range_of(span);
 
-	if (!span_overlaps(&remotes, later->span.start, later->span.end))
+	if (!conflicts(later, earlier))
 		return;
-	DL_FOREACH (remotes.first, span) {
-		const struct check_range *earlier = range_of(span);
+	if (is_remote(later))
+		compare_remote(later, earlier);
+	else if (earlier->request->queue != later->request->queue)
+		report(CHECK_RACE_LOCAL, later, earlier);
+}
 
-		if (!conflicts(later, earlier))
-			continue;
-		if (is_remote(later))
-			compare_remote(later, earlier);
-		else if (earlier->request->queue != later->request->queue)
-			report(CHECK_RACE_LOCAL, later, earlier);
-	}
+static void look(struct check_range *later)
+{
+	span_each(&remotes, later->span.start, later->span.end, visit_remote, later);
 }
 
 static bool is_of_connection(const struct check_request *request)
@@ -152,8 +151,8 @@ static void look_remote(struct check_request *request)
 		remote->span.end = (uintptr_t)remote->at + remote->len;
 	}
 	look(remote);
-	if (!remote->owner && held_overlaps(remote->span.start, remote->span.end))
-		held_each(visit_local, remote);
+	if (!remote->owner)
+		held_each_at(remote->span.start, remote->span.end, visit_local, remote);
 	span_add(&remotes, &remote->span);
 	if (access_is_shared(request->queue->owner->context)) {
 		access_add(request, remote);
