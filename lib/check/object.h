@@ -9,8 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
-
+#include "lib/check/hash.h"
 #include "lib/check/stack.h"
 #include "lib/findings/table.h"
 #include "lib/verbs/object.h"

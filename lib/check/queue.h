@@ -11,9 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <uthash.h>
-
 #include "lib/abi/newer.h"
+#include "lib/check/hash.h"
 #include "lib/check/region.h"
 #include "lib/check/stack.h"
 

@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unwind.h>
 
-#include <uthash.h>
-
+#include "lib/check/hash.h"
 #include "lib/check/object.h"
 
 #define BYTES_MAX  (64u << 20) /* of the heap that are read */

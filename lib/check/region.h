@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <uthash.h>
-
+#include "lib/check/hash.h"
 #include "lib/check/span.h"
 
 struct arrival_fill;
