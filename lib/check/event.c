@@ -19,7 +19,7 @@ void event_armed(struct check_cq *cq)
 	check_stack_take(&cq->armed_at);
 }
 
-void event_polled(struct check_cq *cq)
+void event_polling(struct check_cq *cq)
 {
 	cq->has_polled = true;
 	cq->polled_since_armed = true;

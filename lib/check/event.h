@@ -12,7 +12,7 @@ struct ibv_async_event;
 struct ibv_comp_channel;
 
 void event_armed(struct check_cq *cq);
-void event_polled(struct check_cq *cq);
+void event_polling(struct check_cq *cq);
 void event_waiting(const struct ibv_comp_channel *channel);
 /* ibv_get_cq_event() returned an event of the queue. */
 void event_taken(struct check_cq *cq);

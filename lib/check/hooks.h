@@ -46,6 +46,12 @@ static inline void hook_posting(struct check_request *request)
 	mem_peer_posting(request);
 }
 
+/* Shall hook_posted() be called for the requests that were entered? */
+static inline bool hook_wants_posted(const struct check_queue *queue)
+{
+	return queue_limit_is_reached(queue);
+}
+
 /* The device has taken a list of requests. */
 static inline void hook_posted(const struct check_queue *queue)
 {
@@ -116,10 +122,10 @@ static inline void hook_cq_ending(const struct check_cq *cq)
 	event_cq_ending(cq);
 }
 
-static inline void hook_polled(struct check_cq *cq)
+static inline void hook_polling(struct check_cq *cq)
 {
-	event_polled(cq);
-	queue_unpolled_polled(cq);
+	event_polling(cq);
+	queue_unpolled_polling(cq);
 }
 
 static inline void hook_armed(struct check_cq *cq)

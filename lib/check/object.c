@@ -172,17 +172,23 @@ void object_ended(struct check_object *object, struct deferred_free *memory)
 		forget(quarantine);
 }
 
-bool object_is_refused(const void *address, enum vb_kind kind, const char *verb)
+bool object_is_refused(const void *address, enum vb_kind kind, const char *verb,
+		       struct check_object **ret)
 {
-	const struct check_object *object = object_find(address);
+	struct check_object *object = object_find(address);
 
-	if (object && object->inherited && object->kind == kind)
+	*ret = object && object->kind == kind ? object : NULL;
+	if (!*ret)
+		return false;
+	if (object->inherited)
 		check_report(CHECK_LIFE_FORKED,
 			     (struct check_where[]){ { "used here", NULL },
 						     { "made here", &object->made } },
 			     2, "%s: %s was made by the parent of this process, before fork()",
 			     verb, object->label);
-	return object_is_dead(address, kind, verb);
+	if (object->dead)
+		report_dead(object, CHECK_LIFE_USE_AFTER, verb);
+	return object->dead;
 }
 
 static void inherit(void)

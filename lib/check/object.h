@@ -56,8 +56,10 @@ struct check_object *object_find(const void *address);
 struct check_object *object_used(const void *address, enum vb_kind kind, const char *verb);
 /* True: the object is dead (reported). */
 bool object_is_dead(const void *address, enum vb_kind kind, const char *verb);
-/* The same for posting and polling; an object of the parent of a fork() is reported as well. */
-bool object_is_refused(const void *address, enum vb_kind kind, const char *verb);
+/* The same for posting and polling; an object of the parent of a fork() is reported as well. *ret:
+ * the shadow, or NULL. */
+bool object_is_refused(const void *address, enum vb_kind kind, const char *verb,
+		       struct check_object **ret);
 /* A verb that destroys was called: reports an object that is dead. Returns a live one, or NULL. */
 struct check_object *object_ending(const void *address, enum vb_kind kind, const char *verb);
 /* The object was destroyed; memory: of object_defer_end(). */

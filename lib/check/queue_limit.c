@@ -54,6 +54,11 @@ void queue_limit_posting(const struct check_request *request)
 		     cq->object->label, cq->cq->cqe, request->queue->owner->label, cq->expected);
 }
 
+bool queue_limit_is_reached(const struct check_queue *queue)
+{
+	return !queue->is_recv && queue->count >= queue->max_wr;
+}
+
 void queue_limit_posted(const struct check_queue *queue)
 {
 	const struct check_request *newest = queue->first ? queue->first->prev : NULL;
@@ -62,7 +67,7 @@ void queue_limit_posted(const struct check_queue *queue)
 		{ "QP created here", &queue->owner->made },
 	};
 
-	if (!newest || queue->is_recv || queue->num_signalled || queue->count < queue->max_wr)
+	if (!newest || queue->num_signalled || !queue_limit_is_reached(queue))
 		return;
 	check_report(CHECK_QUEUE_UNSIGNALLED, where, 2,
 		     "%s: its send queue takes %u requests and has as many outstanding, none of "

@@ -66,7 +66,7 @@ void queue_unpolled_sending(struct check_qp *qp)
 		count(qp, &qp->recv);
 }
 
-void queue_unpolled_polled(struct check_cq *cq)
+void queue_unpolled_polling(struct check_cq *cq)
 {
 	cq->polls++;
 }

@@ -8,6 +8,6 @@ struct check_qp;
 
 /* A send is about to be posted; it is entered already. */
 void queue_unpolled_sending(struct check_qp *qp);
-void queue_unpolled_polled(struct check_cq *cq);
+void queue_unpolled_polling(struct check_cq *cq);
 
 #endif

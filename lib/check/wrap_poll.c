@@ -47,35 +47,37 @@ static void completed(const struct ibv_context *context, const struct ibv_wc *wc
 	queue_drop(request);
 }
 
-static void polled(struct ibv_cq *cq)
+/* The program polls, in a function that has this frame. False: the queue was destroyed. */
+static bool begin(const void *cq, const void *frame, const char *verb)
 {
-	struct check_cq *part = queue_cq(cq);
+	struct check_object *object;
+	bool dead;
 
-	if (part)
-		hook_polled(part);
+	check_lock();
+	hook_called(frame);
+	dead = object_is_refused(cq, VB_KIND_CQ, verb, &object);
+	if (!dead)
+		thread_used(object, verb);
+	if (!dead && object && object->part)
+		hook_polling(object->part);
+	check_unlock();
+	return !dead;
 }
 
 int wrap_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	bool dead;
 	int n;
 
-	check_lock();
-	hook_called(__builtin_frame_address(0));
-	dead = object_is_refused(cq, VB_KIND_CQ, "ibv_poll_cq");
-	if (!dead)
-		thread_used(object_find(cq), "ibv_poll_cq");
-	check_unlock();
-	if (dead)
+	if (!begin(cq, __builtin_frame_address(0), "ibv_poll_cq"))
 		return -1;
 	n = INNER_OPS->poll_cq(cq, num_entries, wc);
+	if (n <= 0)
+		return n;
 	check_lock();
 	for (int i = 0; i < n; i++) {
 		completed(cq->context, &wc[i]);
 		comp_poison(cq->context, &wc[i]);
 	}
-	if (n >= 0)
-		polled(cq);
 	check_unlock();
 	return n;
 }
@@ -99,24 +101,17 @@ static void found(struct ibv_cq_ex *ex)
 
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-	bool dead;
 	int err;
 
-	check_lock();
-	hook_called(__builtin_frame_address(0));
-	dead = object_is_refused(ex, VB_KIND_CQ, "ibv_start_poll");
-	if (!dead)
-		thread_used(object_find(ex), "ibv_start_poll");
-	check_unlock();
-	if (dead)
+	if (!begin(ex, __builtin_frame_address(0), "ibv_start_poll"))
 		return -1;
 	err = inner_cq.start_poll(ex, attr);
+	if (err)
+		return err;
 	check_lock();
-	if (!err)
-		found(ex);
-	polled(ibv_cq_ex_to_cq(ex));
+	found(ex);
 	check_unlock();
-	return err;
+	return 0;
 }
 
 static int next_poll(struct ibv_cq_ex *ex)

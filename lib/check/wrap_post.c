@@ -75,31 +75,40 @@ static uint32_t count_recvs(const struct ibv_recv_wr *wr)
 	return n;
 }
 
+/* False: there was no memory. */
+static bool enter_sends(struct check_qp *qp, const struct ibv_send_wr *wr)
+{
+	for (; wr; wr = wr->next) {
+		if (!post_enter_send(qp, wr))
+			return false;
+	}
+	return true;
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct check_object *object;
+	bool entered, wants_posted;
 	struct check_qp *part;
-	bool entered = true;
 	int err;
 
 	check_lock();
 	hook_called(__builtin_frame_address(0));
-	if (object_is_refused(qp, VB_KIND_QP, "ibv_post_send")) {
+	if (object_is_refused(qp, VB_KIND_QP, "ibv_post_send", &object)) {
 		check_unlock();
 		*bad_wr = wr;
 		return errno = EINVAL;
 	}
-	object = object_find(qp);
 	thread_used(object, "ibv_post_send");
 	part = object ? object->part : NULL;
-	for (const struct ibv_send_wr *at = wr; part && at && entered; at = at->next)
-		entered = post_enter_send(part, at);
+	entered = part && enter_sends(part, wr);
+	wants_posted = part && hook_wants_posted(&part->send);
 	check_unlock();
 	err = INNER_OPS->post_send(qp, wr, bad_wr);
-	if (!part)
+	if (!(entered && err) && !wants_posted)
 		return err;
 	check_lock();
-	if (err && entered)
+	if (entered && err)
 		post_refuse(&part->send, count_sends(*bad_wr));
 	hook_posted(&part->send);
 	check_unlock();
@@ -132,12 +141,11 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 
 	check_lock();
 	hook_called(__builtin_frame_address(0));
-	if (object_is_refused(qp, VB_KIND_QP, "ibv_post_recv")) {
+	if (object_is_refused(qp, VB_KIND_QP, "ibv_post_recv", &object)) {
 		check_unlock();
 		*bad_wr = wr;
 		return errno = EINVAL;
 	}
-	object = object_find(qp);
 	thread_used(object, "ibv_post_recv");
 	part = object ? object->part : NULL;
 	return post_recvs(part ? &part->recv : NULL, qp, wr, bad_wr);
@@ -150,12 +158,11 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 
 	check_lock();
 	hook_called(__builtin_frame_address(0));
-	if (object_is_refused(srq, VB_KIND_SRQ, "ibv_post_srq_recv")) {
+	if (object_is_refused(srq, VB_KIND_SRQ, "ibv_post_srq_recv", &object)) {
 		check_unlock();
 		*bad_wr = wr;
 		return errno = EINVAL;
 	}
-	object = object_find(srq);
 	thread_used(object, "ibv_post_srq_recv");
 	part = object ? object->part : NULL;
 	if (part)
