@@ -26,6 +26,12 @@
 #define RECEIVED_MASK ((1ull << RECEIVED_BITS) - 1)
 
 static uint64_t last_number;
+/* The stack whose modules were published last: a loop that posts has the same one each time. */
+static struct {
+	const struct ctl_checked *by;
+	uint32_t depth;
+	uint64_t pc[CTL_ACCESS_DEPTH];
+} last_stack;
 
 static bool is_checked(const struct ctl_slot *slot)
 {
@@ -51,8 +57,10 @@ static void begin(struct ctl_checked *checked, uint32_t epoch)
 	/* 0 stands for what has not happened. */
 	if (!atomic_load(&checked->clock))
 		atomic_store(&checked->clock, 1);
+	atomic_store(&checked->count, 0);
 	atomic_store(&checked->num_long, 0);
 	atomic_store(&checked->modules.count, 0);
+	last_stack.by = NULL;
 	atomic_store(&checked->epoch, epoch);
 }
 
@@ -163,24 +171,37 @@ static uint32_t page_hash(uint32_t owner, uint64_t page)
 	return (uint32_t)(hash >> 54) % CTL_ACCESS_PAGES;
 }
 
-/* by: 1, or -1 as an unsigned number. */
+/* This process alone writes. by: 1, or -1 as an unsigned number. */
+static void add(_Atomic uint32_t *to, uint32_t by)
+{
+	atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + by,
+			      memory_order_release);
+}
+
+static void add_page(_Atomic uint16_t *to, uint32_t by)
+{
+	atomic_store_explicit(to, (uint16_t)(atomic_load_explicit(to, memory_order_relaxed) + by),
+			      memory_order_release);
+}
+
 static void count(struct ctl_checked *checked, const struct ctl_access *access, uint32_t by)
 {
 	const uint64_t pages = num_pages(access);
 
+	add(&checked->count, by);
 	if (pages > PAGES_MAX)
-		atomic_fetch_add(&checked->num_long, by);
+		add(&checked->num_long, by);
 	for (uint64_t i = 0; i < pages && pages <= PAGES_MAX; i++)
-		atomic_fetch_add(
-			&checked->pages[page_hash(access->owner, (access->start >> 12) + i)],
-			(uint16_t)by);
+		add_page(&checked->pages[page_hash(access->owner, (access->start >> 12) + i)], by);
 }
 
+/* What is cleared first is seen first by who reads the rest. */
 static void withdraw(struct ctl_checked *checked, struct ctl_access *access)
 {
-	if (!atomic_load(&access->number))
+	if (!atomic_load_explicit(&access->number, memory_order_relaxed))
 		return;
-	atomic_store(&access->number, 0);
+	atomic_store_explicit(&access->number, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
 	count(checked, access, UINT32_MAX);
 }
 
@@ -201,9 +222,16 @@ static void set_stack(struct ctl_checked *checked, struct ctl_access *access,
 {
 	access->thread = stack->thread;
 	access->depth = stack->depth < CTL_ACCESS_DEPTH ? stack->depth : CTL_ACCESS_DEPTH;
-	for (uint32_t i = 0; i < access->depth; i++) {
+	for (uint32_t i = 0; i < access->depth; i++)
 		access->pc[i] = stack->pc[i];
-		module_publish(&checked->modules, stack->pc[i] - 1);
+	if (last_stack.by == checked && last_stack.depth == access->depth &&
+	    memcmp(last_stack.pc, access->pc, access->depth * sizeof(access->pc[0])) == 0)
+		return;
+	last_stack.by = checked;
+	last_stack.depth = access->depth;
+	for (uint32_t i = 0; i < access->depth; i++) {
+		last_stack.pc[i] = access->pc[i];
+		module_publish(&checked->modules, access->pc[i] - 1);
 	}
 }
 
@@ -220,9 +248,11 @@ static struct ctl_access *take_place(struct ctl_checked *checked, const struct c
 	return access;
 }
 
+/* The fence: of two processes that publish at the same time, one sees the other's. */
 static uint64_t publish(struct ctl_access *access)
 {
-	atomic_store(&access->number, last_number);
+	atomic_store_explicit(&access->number, last_number, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
 	return last_number;
 }
 
@@ -254,7 +284,8 @@ void access_wrote(const struct check_qp *qp)
 	struct ctl_checked *checked = access_own(qp->qp->context);
 
 	if (checked)
-		atomic_store(&checked->wrote[qp->qp->qp_num % RXE_MAX_QP], ++last_number);
+		atomic_store_explicit(&checked->wrote[qp->qp->qp_num % RXE_MAX_QP], ++last_number,
+				      memory_order_release);
 }
 
 /* The access of this number; NULL: it has given way to a later one, or is another process's. */
@@ -331,6 +362,8 @@ static bool may_have(const struct ctl_checked *checked, const struct ctl_access 
 {
 	const uint64_t pages = num_pages(place);
 
+	if (!atomic_load(&checked->count))
+		return false;
 	if (pages > PAGES_MAX || atomic_load(&checked->num_long))
 		return true;
 	for (uint64_t i = 0; i < pages; i++) {
@@ -385,8 +418,8 @@ void access_each(struct ibv_context *context, const struct access_place *place,
 	CTL_FOR_EACH_USED_SLOT (shared, number) {
 		const struct ctl_slot *slot = &shared->slot[number];
 
-		if (number != dev->attachment.slot && is_checked(slot) &&
-		    may_have(ctl_checked(slot), &bytes))
+		if (number != dev->attachment.slot && may_have(ctl_checked(slot), &bytes) &&
+		    is_checked(slot))
 			each_of(shared, number, &bytes, visit, arg);
 	}
 }

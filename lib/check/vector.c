@@ -74,10 +74,10 @@ void vector_reported(const struct check_request *request)
 	const struct ctl_slot *owner = request->remote.owner;
 
 	if (mine && owner)
-		atomic_store(&mine->reported[owner - shared_of(qp->qp->context)->slot],
-			     atomic_load(&mine->clock));
+		raise_to(&mine->reported[owner - shared_of(qp->qp->context)->slot],
+			 atomic_load(&mine->clock));
 	if (mine && peer < RXE_MAX_SLOTS)
-		atomic_store(&mine->reported[peer], atomic_load(&mine->clock));
+		raise_to(&mine->reported[peer], atomic_load(&mine->clock));
 }
 
 void vector_received(const struct check_qp *qp)

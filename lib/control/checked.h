@@ -66,7 +66,8 @@ struct ctl_modules {
 struct ctl_checked {
 	/* ctl_slot.epoch of the process that writes; another value: the process is not checked. */
 	_Atomic uint32_t epoch;
-	_Atomic uint32_t num_long; /* accesses of too many pages to count */
+	_Atomic uint32_t count, num_long; /* accesses in the log; of too many pages to count */
+	uint32_t reserved;
 	/* Accesses in the log, by a hash of owner and page. */
 	_Atomic uint16_t pages[CTL_ACCESS_PAGES];
 	/* lib/check/vector.h. clock goes on from one process of the slot to the next. By slot: what
