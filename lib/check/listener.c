@@ -52,11 +52,18 @@ __attribute__((constructor)) static void listen(void)
 						   clock_released, __ehdr_start, _end };
 }
 
+/* Stored where it changes: each function that lib/watch replaces reads it, in all threads. */
+static void set(_Atomic bool *wanted, bool to)
+{
+	if (atomic_load_explicit(wanted, memory_order_relaxed) != to)
+		atomic_store(wanted, to);
+}
+
 void listener_refresh(void)
 {
 	if (!watch)
 		return;
-	atomic_store(&watch->memory, held_any() || region_any());
-	atomic_store(&watch->made, mem_stale_any());
-	atomic_store(&watch->order, thread_any());
+	set(&watch->memory, held_any() || region_any());
+	set(&watch->made, mem_stale_any());
+	set(&watch->order, thread_any());
 }

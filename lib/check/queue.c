@@ -73,14 +73,15 @@ struct check_request *queue_add(struct check_queue *queue, uint64_t wr_id,
 				const struct ibv_sge *sges, uint32_t num_sges)
 {
 	struct check_request *request =
-		calloc(1, sizeof(*request) + num_sges * sizeof(request->range[0]));
+		malloc(sizeof(*request) + num_sges * sizeof(request->range[0]));
 
 	if (!request)
 		return NULL;
-	request->queue = queue;
-	request->wr_id = wr_id;
-	request->is_recv = request->writes = queue->is_recv;
-	request->num_ranges = num_sges;
+	*request = (struct check_request){ .queue = queue,
+					   .wr_id = wr_id,
+					   .is_recv = queue->is_recv,
+					   .writes = queue->is_recv,
+					   .num_ranges = num_sges };
 	for (uint32_t i = 0; i < num_sges; i++)
 		request->range[i] = region_range(queue->owner->context, &sges[i]);
 	check_stack_take(&request->posted);
