@@ -296,7 +296,7 @@ enum output_result rxe_message_sent(struct rxe_engine *engine, struct rxe_qp *qp
 	case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 	case SEND_NO_CREDITS: return OUTPUT_ADDED;
 	case SEND_DEFERRED:
-		rxe_qp_set_deadline(engine, qp, engine->now_ns + RXE_DEFER_NS);
+		rxe_qp_set_deadline(engine, qp, engine->now_ns + engine->defer_ns);
 		return OUTPUT_ADDED;
 	case SEND_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR); break;
 	}

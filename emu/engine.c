@@ -28,6 +28,7 @@ void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg
 	assert(cfg->num_tx_ports >= 1 && cfg->num_tx_ports <= RXE_MAX_TX_PORTS);
 	memset(engine, 0, sizeof(*engine));
 	engine->cfg = *cfg;
+	engine->defer_ns = RXE_DEFER_NS;
 	engine->qpn_next = cfg->qpn_last + 1;
 	engine->timers.entries = engine->timer;
 	engine->hold = (struct rxe_hold){

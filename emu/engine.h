@@ -147,6 +147,9 @@ struct rxe_engine {
 	struct rxe_qp *with_events;
 	/* The host wants rxe_host_ops.completing called. It may change this between calls. */
 	bool completions_asked;
+	/* A deferred access is tried again after this time. The host may change it in
+	 * rxe_host_ops.is_deferred. */
+	uint32_t defer_ns;
 	bool overrun_pending; /* a CQ overran: settle fails the QPs that use it */
 	uint32_t train_slot;  /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;

@@ -17,7 +17,8 @@ struct rxe_claim;
 struct rxe_cqe;
 struct rxe_srq;
 
-/* A deferred access is tried again after this time. */
+/* A deferred access is tried again after this time, unless the host says otherwise
+ * (rxe_engine.defer_ns). */
 #define RXE_DEFER_NS 1000000u
 /* A timer that stands still for a stopped peer asks for the peer again after this time. */
 #define RXE_STOPPED_NS 100000000u

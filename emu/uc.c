@@ -123,7 +123,7 @@ static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case SEND_NO_CREDITS: return OUTPUT_ADDED;
 		case SEND_DEFERRED:
-			rxe_qp_set_deadline(engine, qp, engine->now_ns + RXE_DEFER_NS);
+			rxe_qp_set_deadline(engine, qp, engine->now_ns + engine->defer_ns);
 			return OUTPUT_ADDED;
 		case SEND_FAILED:
 			next_message(qp);

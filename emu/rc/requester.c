@@ -321,7 +321,8 @@ static bool pass_local(struct rxe_engine *engine, struct rxe_qp *qp)
 		if (wqe->started != RXE_WQE_DONE)
 			result = rxe_mw_execute(engine, qp, wqe);
 		if (result == LOCAL_WAIT)
-			rc_retry_send_deferred(&qp->rc.retry, &qp->attr, engine->now_ns);
+			rc_retry_send_deferred(&qp->rc.retry, &qp->attr,
+					       engine->now_ns + engine->defer_ns);
 		else if (result == LOCAL_FAILED)
 			break_at_cur(engine, qp, rxe_wqe_failed_status(wqe));
 		if (result != LOCAL_DONE)
@@ -591,7 +592,8 @@ enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp 
 		case SEND_OK: rc_retry_sent(&qp->rc.retry, &qp->attr, engine->now_ns); break;
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case SEND_DEFERRED:
-			rc_retry_send_deferred(&qp->rc.retry, &qp->attr, engine->now_ns);
+			rc_retry_send_deferred(&qp->rc.retry, &qp->attr,
+					       engine->now_ns + engine->defer_ns);
 			break;
 		case SEND_NO_CREDITS:
 		case SEND_FAILED: break_at_cur(engine, qp, RXE_WC_LOC_PROT_ERR); break;

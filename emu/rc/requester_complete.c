@@ -204,7 +204,8 @@ static void store_response(struct rxe_engine *engine, struct rxe_qp *qp,
 
 	assert(packet->bth.psn == qp->rc.req.una_psn);
 	if (stored == MR_DEFERRED) {
-		rc_retry_response_deferred(&qp->rc.retry, packet->bth.psn, engine->now_ns);
+		rc_retry_response_deferred(&qp->rc.retry, packet->bth.psn,
+					   engine->now_ns + engine->defer_ns);
 		rc_requester_rewind(engine, qp);
 		return;
 	}

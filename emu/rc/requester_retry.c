@@ -247,16 +247,17 @@ enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_q
 	return RC_RETRY_REWIND;
 }
 
-void rc_retry_send_deferred(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+void rc_retry_send_deferred(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+			    uint64_t until_ns)
 {
-	retry->deferred_until_ns = now_ns + RXE_DEFER_NS;
+	retry->deferred_until_ns = until_ns;
 	if (retry->deadline_ns != RXE_NEVER)
 		start_timer(retry, attr, retry->deferred_until_ns);
 }
 
-void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t now_ns)
+void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t until_ns)
 {
-	retry->deferred_until_ns = now_ns + RXE_DEFER_NS;
+	retry->deferred_until_ns = until_ns;
 	stop_timer(retry);
 	retry->rewound = true;
 	retry->trigger_psn = psn;

@@ -110,13 +110,13 @@ enum rc_retry_action rc_retry_implied_nak(struct rc_retry *retry, const struct r
  * copies before it only wait. Progress ends the back-off: the peer has become ready. */
 enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 				      uint8_t timer_code, uint64_t now_ns);
-/* The payload to send is not ready. The ACK timer restarts when it is tried again, so no retry is
- * spent. */
+/* The payload to send is not ready until then. The ACK timer restarts when it is tried again, so no
+ * retry is spent. */
 void rc_retry_send_deferred(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-			    uint64_t now_ns);
-/* A response came while the memory for it is not ready. It is requested again later; responses
- * that follow it do not count as losses. */
-void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t now_ns);
+			    uint64_t until_ns);
+/* A response came while the memory for it is not ready. It is requested again then; responses that
+ * follow it do not count as losses. */
+void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t until_ns);
 /* Whether neither RNR back-off nor a deferred access holds sending back. */
 bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns);
 /* Whether the ACK timer has expired. */

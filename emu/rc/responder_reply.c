@@ -334,7 +334,7 @@ static enum output_result output_answers(struct rxe_engine *engine, struct rxe_q
 			break;
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case SEND_DEFERRED:
-			reply->resume_ns = engine->now_ns + RXE_DEFER_NS;
+			reply->resume_ns = engine->now_ns + engine->defer_ns;
 			return OUTPUT_IDLE;
 		case SEND_NO_CREDITS:
 		case SEND_FAILED: answer_failed(qp, answer); break;

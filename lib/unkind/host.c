@@ -15,6 +15,7 @@
 
 /* After the first ones, one in N. */
 #define RARE_READ	64u
+#define FIRST_READS	4u /* are put off for longer: a program may look at one message only */
 #define RARE_PAUSE	32u
 #define RARE_COMPLETION 16u
 
@@ -45,23 +46,27 @@ static struct unkind_count *count_of(struct unkind_count *counts, uint64_t name)
 	return &counts[unkind_mix(0, name) % UNKIND_COUNTS];
 }
 
-static bool puts_off(struct unkind_host *unkind, const struct rxe_mr *mr)
+/* For how long the read is put off; 0: it is not. */
+static uint32_t put_off_ns(struct unkind_host *unkind, const struct rxe_mr *mr)
 {
 	const uint64_t name = name_access(mr);
 	struct unkind_count *count = count_of(unkind->reads, name);
+	const uint32_t nth = count->n;
 
 	count->was_put_off =
 		!count->was_put_off &&
 		unkind_strikes(&unkind->cfg.plan, UNKIND_LATE_READS, name, count->n++, RARE_READ);
-	return count->was_put_off;
+	if (!count->was_put_off)
+		return 0;
+	return nth < FIRST_READS ? RXE_DEFER_NS : UNKIND_DEFER_NS;
 }
 
 static bool mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
 {
 	struct unkind_host *unkind = host_of(host);
 
-	unkind->is_put_off = puts_off(unkind, mr);
-	return !unkind->is_put_off &&
+	unkind->put_off_ns = put_off_ns(unkind, mr);
+	return !unkind->put_off_ns &&
 	       unkind->cfg.below->mem_read(unkind->cfg.below_host, mr, iova, dst, len);
 }
 
@@ -70,10 +75,11 @@ static bool is_deferred(void *host)
 {
 	struct unkind_host *unkind = host_of(host);
 	const struct rxe_host_ops *below = unkind->cfg.below;
-	const bool was_put_off = unkind->is_put_off;
+	const uint32_t put_off_ns = unkind->put_off_ns;
 
-	unkind->is_put_off = false;
-	return was_put_off || (below->is_deferred && below->is_deferred(unkind->cfg.below_host));
+	unkind->put_off_ns = 0;
+	unkind->cfg.engine->defer_ns = put_off_ns ? put_off_ns : RXE_DEFER_NS;
+	return put_off_ns || (below->is_deferred && below->is_deferred(unkind->cfg.below_host));
 }
 
 static bool store(const struct unkind_host *unkind, const struct rxe_mr *mr, uint64_t iova,
@@ -166,7 +172,7 @@ static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const 
 	uint32_t nth;
 	uint64_t ns;
 
-	unkind->is_put_off = false;
+	unkind->put_off_ns = 0;
 	if (len <= WORD_BYTES || !is_own(unkind, mr))
 		return store(unkind, mr, iova, src, len);
 	nth = count_of(unkind->writes, name)->n++;
@@ -190,7 +196,7 @@ static bool mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum 
 {
 	struct unkind_host *unkind = host_of(host);
 
-	unkind->is_put_off = false;
+	unkind->put_off_ns = 0;
 	return unkind->cfg.below->mem_atomic(unkind->cfg.below_host, mr, iova, op, compare_or_add,
 					     swap, ret_orig);
 }
@@ -200,7 +206,7 @@ static bool mem_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint
 {
 	struct unkind_host *unkind = host_of(host);
 
-	unkind->is_put_off = false;
+	unkind->put_off_ns = 0;
 	return unkind->cfg.below->mem_persist(unkind->cfg.below_host, mr, iova, len, ticket);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Unkind memory and completions: a layer between the engine and its host (emu/host_layer.h).
  *
- *   late_reads        bytes to send are not ready at first: they are read RXE_DEFER_NS later
+ *   late_reads        bytes to send are not ready at first: the first ones are read RXE_DEFER_NS
+ *                     later, those after them UNKIND_DEFER_NS later
  *   byte_order        of bytes to store the last one is stored first, the rest after a pause
  *   fill              the rest holds a pattern meanwhile
  *   late_completions  completions of a CQ become visible up to UNKIND_LATE_NS later
@@ -28,6 +29,8 @@ struct rxe_ring;
 #define UNKIND_LATE_NS	      100000u
 #define UNKIND_PAUSE_NS	      50000u
 #define UNKIND_FIRST_PAUSE_NS 1000000u
+/* How long a read is put off, after the first ones of a region. */
+#define UNKIND_DEFER_NS 100000u
 
 /* about_to_store: at the first ones of a region, in any case. */
 #define UNKIND_LOOKS 64u
@@ -63,7 +66,7 @@ struct unkind_count {
 struct unkind_host {
 	struct rxe_host_layer layer; /* first: the engine's host is one of these */
 	struct unkind_cfg cfg;
-	bool is_put_off; /* the last access was, by this layer */
+	uint32_t put_off_ns; /* the last access was, by this layer; 0: it was not */
 	struct unkind_count reads[UNKIND_COUNTS];
 	struct unkind_count writes[UNKIND_COUNTS];
 	uint32_t completions[UNKIND_COUNTS];

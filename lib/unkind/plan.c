@@ -12,8 +12,8 @@
 /* Every second of the first events of a kind happens. Events past MANY are SELDOM times as rare: a
  * program that has come so far is measured, and is to take no more than three times as long. */
 #define FIRST  16u
-#define MANY   1024u
-#define SELDOM 16u
+#define MANY   256u
+#define SELDOM 64u
 
 static const char *const words[] = {
 #define X(name, word) #word,

@@ -64,8 +64,7 @@ uint64_t unkind_mix(uint64_t hash, uint64_t value);
 uint64_t unkind_hash(const struct unkind_plan *plan, enum unkind_switch which, uint64_t what,
 		     uint32_t nth);
 /* Whether it happens: never while the switch is off; of the first ones every second, later one in
- * rare, and after a thousand one in 16 times rare. So short programs are hit, and long ones stay
- * fast. */
+ * rare, and after 256 one in 64 times rare. So short programs are hit, and long ones stay fast. */
 bool unkind_strikes(const struct unkind_plan *plan, enum unkind_switch which, uint64_t what,
 		    uint32_t nth, uint32_t rare);
 /* A time between least and most, by hash. */

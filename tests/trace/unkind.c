@@ -34,6 +34,20 @@ START_TEST(late_reads)
 }
 END_TEST
 
+/* The first reads of a region are late by a millisecond, those after them by a tenth of one. */
+START_TEST(late_reads_get_shorter)
+{
+	be_unkind(x, 7, ONE(LATE_READS));
+	connect_ends(NULL);
+	for (int i = 0; i < 5; i++)
+		WRITE(64);
+	world_run(&w);
+	expect_some("  2000.0 a > WRITE_ONLY 102 len 64 ackreq\n"
+		    "  3000.0 a > WRITE_ONLY 103 len 64 ackreq\n"
+		    "  3100.0 a > WRITE_ONLY 104 len 64 ackreq\n");
+}
+END_TEST
+
 /* What a host stores, in order: the place in memory and the number of bytes. */
 static struct {
 	uint32_t at[8], len[8], n;
@@ -284,6 +298,6 @@ START_TEST(a_seed_repeats)
 }
 END_TEST
 
-RUN_TESTS("unkind", late_reads, byte_order, first_store_pauses, looks_before_it_stores, fill,
-	  a_word_is_stored_whole, late_completions, completion_order, few_completions, late_events,
-	  events_come_last, a_seed_repeats)
+RUN_TESTS("unkind", late_reads, late_reads_get_shorter, byte_order, first_store_pauses,
+	  looks_before_it_stores, fill, a_word_is_stored_whole, late_completions, completion_order,
+	  few_completions, late_events, events_come_last, a_seed_repeats)
