@@ -75,6 +75,7 @@ static void add(struct check_range *range)
 	fill = malloc(sizeof(*fill) + len);
 	if (!fill)
 		return;
+	memory_turn_begins_now();
 	if (!memory_copy(fill->bytes, range->at, len)) {
 		free(fill);
 		return;
@@ -83,15 +84,17 @@ static void add(struct check_range *range)
 	enter(range, fill, len);
 }
 
+static void visit_shared(struct span *span, void *arg)
+{
+	(void)arg;
+	leave(container_of(span, struct arrival_fill, span)->range);
+}
+
 static void leave_out(struct check_range *range)
 {
 	struct arrival_fill *fill = malloc(sizeof(*fill));
-	struct span *span, *next;
 
-	DL_FOREACH_SAFE (fills.first, span, next) {
-		if (span_has(span, range->span.start, range->span.end))
-			leave(container_of(span, struct arrival_fill, span)->range);
-	}
+	span_each(&fills, range->span.start, range->span.end, visit_shared, NULL);
 	if (!fill)
 		return;
 	fill->set = &shared;
