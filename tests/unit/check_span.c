@@ -88,7 +88,7 @@ START_TEST(finds_what_overlaps)
 }
 END_TEST
 
-/* The neighbours of a range, byte by byte. */
+/* What is next to a range, byte by byte. */
 START_TEST(ends_are_exact)
 {
 	for (uint32_t i = 0; i < 4; i++) {
