@@ -61,9 +61,15 @@ left out, and so is one to device memory. A request through a memory window coun
 when the request is posted.
 
 A request that has ended is compared by RXE-RACE-004 alone, among the last 512 accesses of a process. It is found with
-`--check=all,requests-unordered` only, because it does not see what a socket, a file or shared memory orders. Its order is that of vector
-clocks: a process that polls a completion has a new time, which another one learns by a message of it, by an RDMA WRITE or atomic to its
-own memory, by an RDMA READ or atomic there, and when it connects a queue pair, with all that the first one had learned.
+`--check=all,requests-unordered` only. Its order is that of vector clocks: a process that polls a completion has a new time, which another
+one learns by a message of it, by an RDMA WRITE or atomic to its own memory, by an RDMA READ or atomic there, and when it connects a queue
+pair, with all that the first one had learned.
+
+It is not among all checks, because it does not see what else orders two processes, and would accuse programs that are right. A call that
+brings something from another process (read(2), recv(2), poll(2), a futex or semaphore, a signal) could count as an order after all that the
+others have done until then. Shared memory cannot: the processes of a device are on one machine, where Open MPI, MPICH, UCX and any
+program with a barrier or a ring in a common mapping wait for one another by loads, which no call shows. And a rule for calls would leave
+little to find, as programs without shared memory exchange a message on a socket before each phase.
 """
 
 TAIL = """
