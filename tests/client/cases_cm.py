@@ -270,7 +270,8 @@ ACROSS = [
     ("ucmatose -b {address} -p {port} -C 5 -S 4000", "ucmatose -s {address} -p {port} -C 5 -S 4000"),
     ("udaddy -b {address} -C 5", "udaddy -s {address} -C 5"),
     ("rdma_server -s {address} -p {port}", "rdma_client -s {address} -p {port}"),
-    ("rstream -b {address} -p {port} -I 20 -C 1 -S 65536 -T a", "rstream -s {address} -p {port} -I 20 -C 1 -S 65536 -T a"),
+    # Not -T a: do_poll() of rdma-core's librdmacm/examples/common.c takes POLLHUP beside the last bytes for a failure.
+    ("rstream -b {address} -p {port} -I 20 -C 1 -S 65536 -T b", "rstream -s {address} -p {port} -I 20 -C 1 -S 65536 -T b"),
 ]
 
 
