@@ -22,7 +22,7 @@
 #include "lib/check/span.h"
 #include "lib/check/vector.h"
 
-static struct span_set remotes = SPAN_SET(12);
+static struct span_set remotes = SPAN_SET_INSIDE;
 
 static const struct check_range *range_of(struct span *span)
 {

@@ -34,9 +34,12 @@ static void add(_Atomic uint32_t *to, uint32_t by)
 
 static void count(struct span_set *set, const struct span *span, uint32_t by)
 {
-	const uint64_t pages = pages_of(set, span->start, span->end);
+	uint64_t pages;
 
 	add(&set->count, by);
+	if (!set->page_shift)
+		return;
+	pages = pages_of(set, span->start, span->end);
 	if (pages > PAGES_MAX)
 		add(&set->num_long, by);
 	for (uint64_t i = 0; i < pages && pages <= PAGES_MAX; i++)
@@ -85,19 +88,31 @@ static void leave(struct span_set *set, struct span *span)
 		set->levels &= ~(1ull << span->level);
 }
 
+static void lock(struct span_set *set)
+{
+	if (set->page_shift)
+		pthread_mutex_lock(&set->lock);
+}
+
+static void unlock(struct span_set *set)
+{
+	if (set->page_shift)
+		pthread_mutex_unlock(&set->lock);
+}
+
 void span_add(struct span_set *set, struct span *span)
 {
 	count(set, span, 1);
-	pthread_mutex_lock(&set->lock);
+	lock(set);
 	enter(set, span);
-	pthread_mutex_unlock(&set->lock);
+	unlock(set);
 }
 
 void span_remove(struct span_set *set, struct span *span)
 {
-	pthread_mutex_lock(&set->lock);
+	lock(set);
 	leave(set, span);
-	pthread_mutex_unlock(&set->lock);
+	unlock(set);
 	count(set, span, UINT32_MAX);
 }
 
@@ -171,6 +186,7 @@ bool span_overlaps(struct span_set *set, uintptr_t start, uintptr_t end)
 {
 	bool ret = false;
 
+	assert(set->page_shift);
 	if (atomic_load_explicit(&set->count, memory_order_relaxed) == 0 ||
 	    !may_overlap(set, start, end))
 		return false;

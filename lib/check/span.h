@@ -29,7 +29,7 @@ struct span {
 
 struct span_set {
 	pthread_mutex_t lock;
-	unsigned int page_shift;
+	unsigned int page_shift; /* 0: no range is counted, and the lock is not taken */
 	/* utlists. Written under the layer's lock and the set's. */
 	struct span *first; /* all, oldest first */
 	struct span *bucket[SPAN_BUCKETS];
@@ -43,6 +43,12 @@ struct span_set {
 #define SPAN_SET(shift)                                                                            \
 	{                                                                                          \
 		.lock = PTHREAD_MUTEX_INITIALIZER, .page_shift = (shift)                           \
+	}
+
+/* A set that is not asked without the layer's lock, as span_overlaps() does. */
+#define SPAN_SET_INSIDE                                                                            \
+	{                                                                                          \
+		.lock = PTHREAD_MUTEX_INITIALIZER                                                  \
 	}
 
 /* Under the layer's lock. */
