@@ -159,9 +159,9 @@ void access_target(const struct check_qp *qp, const struct ibv_sge *there,
 	range->owner_key = there->lkey;
 }
 
-static uint64_t num_pages(const struct ctl_access *access)
+static uint64_t num_pages(uint64_t start, uint64_t end)
 {
-	return ((access->end - 1) >> 12) - (access->start >> 12) + 1;
+	return ((end - 1) >> 12) - (start >> 12) + 1;
 }
 
 static uint32_t page_hash(uint32_t owner, uint64_t page)
@@ -186,7 +186,7 @@ static void add_page(_Atomic uint16_t *to, uint32_t by)
 
 static void count(struct ctl_checked *checked, const struct ctl_access *access, uint32_t by)
 {
-	const uint64_t pages = num_pages(access);
+	const uint64_t pages = num_pages(access->start, access->end);
 
 	add(&checked->count, by);
 	if (pages > PAGES_MAX)
@@ -235,22 +235,22 @@ static void set_stack(struct ctl_checked *checked, struct ctl_access *access,
 	}
 }
 
-/* Fills the next place of the log, which stays empty until publish(). */
-static struct ctl_access *take_place(struct ctl_checked *checked, const struct ctl_access *from,
-				     const struct check_stack *stack)
+/* The next place of the log, which stays empty until publish(). */
+static struct ctl_access *take_place(struct ctl_checked *checked)
 {
 	struct ctl_access *access = &checked->access[++last_number % CTL_ACCESSES];
 
 	withdraw(checked, access);
-	*access = *from; /* not done */
-	set_stack(checked, access, stack);
-	count(checked, access, 1);
+	atomic_store_explicit(&access->done, 0, memory_order_relaxed);
 	return access;
 }
 
 /* The fence: of two processes that publish at the same time, one sees the other's. */
-static uint64_t publish(struct ctl_access *access)
+static uint64_t publish(struct ctl_checked *checked, struct ctl_access *access,
+			const struct check_stack *stack)
 {
+	set_stack(checked, access, stack);
+	count(checked, access, 1);
 	atomic_store_explicit(&access->number, last_number, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 	return last_number;
@@ -263,20 +263,19 @@ void access_add(const struct check_request *request, struct check_range *range)
 	struct ibv_context *context = qp->qp->context;
 	const uint32_t own_slot = vb_device(context)->attachment.slot;
 	struct ctl_checked *checked = access_own(context);
-	const struct ctl_access access = {
-		.start = range->span.start,
-		.end = range->span.end,
-		.owner = range->owner ? number_of(context, range->owner) : own_slot,
-		.owner_epoch = range->owner ? range->owner_epoch : atomic_load(&checked->epoch),
-		.flags = flags_of(request, is_remote),
-		.qpn = qp->qp->qp_num,
-		.dest_qpn = qp->attr.dest_qp_num,
-		.key = range->owner ? range->owner_key : (uint32_t)range->region->key.lkey,
-		.message = request->message,
-		.wr_id = request->wr_id,
-	};
+	struct ctl_access *access = take_place(checked);
 
-	range->access = publish(take_place(checked, &access, &request->posted));
+	access->start = range->span.start;
+	access->end = range->span.end;
+	access->owner = range->owner ? number_of(context, range->owner) : own_slot;
+	access->owner_epoch = range->owner ? range->owner_epoch : atomic_load(&checked->epoch);
+	access->flags = flags_of(request, is_remote);
+	access->qpn = qp->qp->qp_num;
+	access->dest_qpn = qp->attr.dest_qp_num;
+	access->key = range->owner ? range->owner_key : (uint32_t)range->region->key.lkey;
+	access->message = request->message;
+	access->wr_id = request->wr_id;
+	range->access = publish(checked, access, &request->posted);
 }
 
 void access_wrote(const struct check_qp *qp)
@@ -322,16 +321,17 @@ uint64_t access_note(const struct check_region *region, const struct span *ended
 {
 	struct ibv_context *context = region->object->context;
 	struct ctl_checked *checked = access_own(context);
-	const struct ctl_access access = {
-		.start = ended->start,
-		.end = ended->end,
-		.owner = vb_device(context)->attachment.slot,
-		.owner_epoch = atomic_load(&checked->epoch),
-		.flags = CTL_ACCESS_ENDED,
-		.key = (uint32_t)region->key.lkey,
-	};
+	struct ctl_access *access = take_place(checked);
 
-	return publish(take_place(checked, &access, where));
+	access->start = ended->start;
+	access->end = ended->end;
+	access->owner = vb_device(context)->attachment.slot;
+	access->owner_epoch = atomic_load(&checked->epoch);
+	access->flags = CTL_ACCESS_ENDED;
+	access->qpn = access->dest_qpn = 0;
+	access->key = (uint32_t)region->key.lkey;
+	access->message = access->wr_id = 0;
+	return publish(checked, access, where);
 }
 
 void access_forget(const struct check_region *region, uint64_t note)
@@ -358,9 +358,15 @@ void access_received(const struct check_qp *qp)
 		     (uint64_t)qpn << RECEIVED_BITS | (qp->received & RECEIVED_MASK));
 }
 
-static bool may_have(const struct ctl_checked *checked, const struct ctl_access *place)
+/* What is looked for. */
+struct bytes {
+	uint64_t start, end;
+	uint32_t owner, owner_epoch;
+};
+
+static bool may_have(const struct ctl_checked *checked, const struct bytes *place)
 {
-	const uint64_t pages = num_pages(place);
+	const uint64_t pages = num_pages(place->start, place->end);
 
 	if (!atomic_load(&checked->count))
 		return false;
@@ -374,7 +380,7 @@ static bool may_have(const struct ctl_checked *checked, const struct ctl_access 
 }
 
 /* False: it is not there, or changes. */
-static bool read_access(const struct ctl_access *from, const struct ctl_access *place,
+static bool read_access(const struct ctl_access *from, const struct bytes *place,
 			struct ctl_access *ret)
 {
 	const uint64_t number = atomic_load(&from->number);
@@ -387,8 +393,7 @@ static bool read_access(const struct ctl_access *from, const struct ctl_access *
 	return atomic_load(&from->number) == number && atomic_load(&ret->number) == number;
 }
 
-static void each_of(const struct ctl_shared *shared, uint32_t number,
-		    const struct ctl_access *place,
+static void each_of(const struct ctl_shared *shared, uint32_t number, const struct bytes *place,
 		    void (*visit)(const struct access *other, void *arg), void *arg)
 {
 	const struct ctl_slot *slot = &shared->slot[number];
@@ -408,7 +413,7 @@ void access_each(struct ibv_context *context, const struct access_place *place,
 	const struct vb_device *dev = vb_device(context);
 	const struct ctl_shared *shared = dev->attachment.shared;
 	const struct ctl_slot *owner = place->owner ? place->owner : vb_slot(dev);
-	const struct ctl_access bytes = {
+	const struct bytes bytes = {
 		.start = place->start,
 		.end = place->end,
 		.owner = number_of(context, owner),

@@ -121,11 +121,8 @@ static bool is_of_connection(const struct check_request *request)
 	return request->queue->owner->kind == VB_KIND_QP && !request->is_recv;
 }
 
-static void look_local(struct check_request *request)
+static void look_local(struct check_request *request, bool is_shared)
 {
-	const bool is_shared =
-		is_of_connection(request) && access_is_shared(request->queue->owner->context);
-
 	for (uint32_t i = 0; i < request->num_ranges && !request->is_recv; i++) {
 		struct check_range *range = &request->range[i];
 
@@ -139,7 +136,7 @@ static void look_local(struct check_request *request)
 	}
 }
 
-static void look_remote(struct check_request *request)
+static void look_remote(struct check_request *request, bool is_shared)
 {
 	struct check_range *remote = &request->remote;
 
@@ -154,16 +151,16 @@ static void look_remote(struct check_request *request)
 	if (!remote->owner)
 		held_each_at(remote->span.start, remote->span.end, visit_local, remote);
 	span_add(&remotes, &remote->span);
-	if (access_is_shared(request->queue->owner->context)) {
+	if (is_shared) {
 		access_add(request, remote);
 		race_process_look(request, remote);
 	}
 }
 
 /* Also where the bytes are not known, as in device memory: they may be a flag. */
-static void wrote(const struct check_request *request)
+static void wrote(const struct check_request *request, bool is_shared)
 {
-	if (!access_is_shared(request->queue->owner->context))
+	if (!is_shared)
 		return;
 	access_wrote(request->queue->owner->part);
 	vector_reported(request);
@@ -171,12 +168,15 @@ static void wrote(const struct check_request *request)
 
 void race_posting(struct check_request *request)
 {
-	look_local(request);
+	const bool is_shared =
+		is_of_connection(request) && access_is_shared(request->queue->owner->context);
+
+	look_local(request, is_shared);
 	if (request->is_recv)
 		race_process_receiving(request);
 	if (request->remote.len && request->remote_writes)
-		wrote(request);
-	look_remote(request);
+		wrote(request, is_shared);
+	look_remote(request, is_shared);
 }
 
 static void leave(struct check_request *request,
