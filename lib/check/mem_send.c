@@ -101,7 +101,6 @@ void mem_send_completed(struct check_request *request)
 	if (!before)
 		return;
 	copies -= bytes_of(request);
-	memory_turn_begins_now();
 	for (uint32_t i = 0; i < request->num_ranges; i++) {
 		const struct check_range *range = &request->range[i];
 		const uint64_t at =
@@ -113,5 +112,4 @@ void mem_send_completed(struct check_request *request)
 		}
 		before += range->len;
 	}
-	memory_turn_ends();
 }

@@ -7,7 +7,7 @@ struct check_request;
 
 /* Keeps a copy of what the request will send. */
 void mem_send_posting(struct check_request *request);
-/* Compares it with what the buffer holds now. */
+/* Compares it with what the buffer holds now. In a turn (lib/progress/memory.h). */
 void mem_send_completed(struct check_request *request);
 
 #endif

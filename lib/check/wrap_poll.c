@@ -10,6 +10,7 @@
 #include "lib/check/race_process.h"
 #include "lib/check/thread.h"
 #include "lib/check/wrap.h"
+#include "lib/progress/memory.h"
 #include "lib/verbs/cq.h"
 
 /* Functions of an ibv_cq_ex as the library made them: the same for every queue. */
@@ -39,12 +40,14 @@ static void completed(const struct ibv_context *context, const struct ibv_wc *wc
 		race_process_received(request, wc->qp_num, wc->byte_len);
 	queue_wait_completed(request, wc->status);
 	queue = request->queue;
+	memory_turn_begins_now();
 	while (!queue->is_recv && queue->first != request) {
 		hook_completed(queue->first);
 		queue_drop(queue->first);
 	}
 	hook_completed(request);
 	queue_drop(request);
+	memory_turn_ends();
 }
 
 /* The program polls, in a function that has this frame. False: the queue was destroyed. */
