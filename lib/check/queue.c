@@ -69,11 +69,38 @@ struct check_srq *queue_srq_made(struct check_object *object, uint32_t max_wr)
 	return made;
 }
 
+/* Requests of up to one range that have ended. A program has as many outstanding again soon, and
+ * free(3) keeps only few of a size for its thread. */
+#define SPARES_MAX 1024u
+
+static struct check_request *spares;
+static uint32_t num_spares;
+
+static struct check_request *take(uint32_t num_ranges)
+{
+	struct check_request *ret = num_ranges > 1 ? NULL : spares;
+
+	if (!ret)
+		return malloc(sizeof(*ret) + (num_ranges ? num_ranges : 1) * sizeof(ret->range[0]));
+	LL_DELETE(spares, ret);
+	num_spares--;
+	return ret;
+}
+
+static void give_back(struct check_request *request)
+{
+	if (request->num_ranges > 1 || num_spares == SPARES_MAX) {
+		free(request);
+		return;
+	}
+	LL_PREPEND(spares, request);
+	num_spares++;
+}
+
 struct check_request *queue_add(struct check_queue *queue, uint64_t wr_id,
 				const struct ibv_sge *sges, uint32_t num_sges)
 {
-	struct check_request *request =
-		malloc(sizeof(*request) + num_sges * sizeof(request->range[0]));
+	struct check_request *request = take(num_sges);
 
 	if (!request)
 		return NULL;
@@ -83,7 +110,7 @@ struct check_request *queue_add(struct check_queue *queue, uint64_t wr_id,
 					   .writes = queue->is_recv,
 					   .num_ranges = num_sges };
 	for (uint32_t i = 0; i < num_sges; i++)
-		request->range[i] = region_range(queue->owner->context, &sges[i]);
+		region_range(queue->owner->context, &sges[i], &request->range[i]);
 	check_stack_take(&request->posted);
 	DL_APPEND(queue->first, request);
 	queue->count++;
@@ -112,7 +139,7 @@ void queue_drop(struct check_request *request)
 	for (uint32_t i = 0; i < request->num_ranges; i++)
 		region_release(&request->range[i]);
 	free(request->copy);
-	free(request);
+	give_back(request);
 }
 
 struct check_qp *queue_qp(const struct ibv_context *context, uint32_t qpn)

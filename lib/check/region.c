@@ -75,20 +75,19 @@ void region_ended(struct check_object *object)
 	leave_set(region);
 }
 
-struct check_range region_range(const struct ibv_context *context, const struct ibv_sge *sge)
+void region_range(const struct ibv_context *context, const struct ibv_sge *sge,
+		  struct check_range *ret)
 {
 	const struct region_key key = { context->device, sge->lkey };
-	struct check_range ret = { .len = sge->length };
 	struct check_region *region;
 
 	HASH_FIND(hh, regions, &key, sizeof(key), region);
-	ret.region = region;
+	*ret = (struct check_range){ .len = sge->length, .region = region };
 	if (region)
 		region->requests++;
 	if (region && region->addr && sge->addr - region->iova <= region->len &&
 	    sge->length <= region->len - (sge->addr - region->iova))
-		ret.at = region->addr + (sge->addr - region->iova);
-	return ret;
+		ret->at = region->addr + (sge->addr - region->iova);
 }
 
 void region_release(struct check_range *range)

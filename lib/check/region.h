@@ -62,7 +62,8 @@ void region_made(struct check_object *object, uint32_t lkey, void *addr, uint64_
 		 uint64_t iova, int access);
 void region_ended(struct check_object *object);
 /* Looks up the bytes; the range holds the region until region_release(). */
-struct check_range region_range(const struct ibv_context *context, const struct ibv_sge *sge);
+void region_range(const struct ibv_context *context, const struct ibv_sge *sge,
+		  struct check_range *ret);
 void region_release(struct check_range *range);
 
 /* Regions over memory that is registered once, not on demand. Is a byte of [start, end) in one?

@@ -79,7 +79,7 @@ static void find_memory(const struct check_qp *qp, struct check_request *request
 	window_resolve(qp->qp->context, &there);
 	/* Local and remote key of a region are the same number. */
 	if (remote_peer(qp))
-		request->remote = region_range(qp->qp->context, &there);
+		region_range(qp->qp->context, &there, &request->remote);
 	else
 		access_target(qp, &there, &request->remote);
 	request->remote.len = len;
