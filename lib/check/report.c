@@ -24,9 +24,11 @@
 #include "lib/control/process.h"
 #include "lib/findings/record.h"
 #include "lib/verbs/device_list.h"
+#include "lib/verbs/forks.h"
 
 static _Atomic(struct findings *) area;
 static _Atomic int32_t area_pid;
+static _Atomic uint32_t area_forks; /* lib/verbs/forks.h: asking for the process is a system call */
 static uint64_t keys[FINDINGS_MAX]; /* of the findings in the area */
 
 static uint64_t run_number(void)
@@ -76,6 +78,7 @@ void check_report_begin(void)
 		if (fd >= 0)
 			close(fd);
 		atomic_store(&area, made);
+		atomic_store(&area_forks, vb_forks());
 		atomic_store(&area_pid, getpid());
 	}
 	pthread_mutex_unlock(&making);
@@ -207,7 +210,7 @@ void check_report(enum check check, const struct check_where *where, size_t n, c
 	uint64_t key;
 	va_list args;
 
-	if (!check_is_on(check) || !to || atomic_load(&area_pid) != getpid())
+	if (!check_is_on(check) || !to || atomic_load(&area_forks) != vb_forks())
 		return;
 	n = n < FINDING_STACKS ? n : FINDING_STACKS;
 	for (size_t i = 0; i < n; i++) {
