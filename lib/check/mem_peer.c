@@ -97,14 +97,13 @@ void mem_peer_deregistered(const struct check_object *object)
 		     object->label, label, search.found.at.wr_id);
 }
 
-void mem_peer_posting(const struct check_request *request)
+/* For a request to memory of another process. */
+static void look(const struct check_request *request)
 {
 	const struct check_range *remote = &request->remote;
 	struct search search = { .key = remote->owner_key, .notes = true };
 	struct check_stack stack;
 
-	if (!remote->owner)
-		return;
 	access_each(request->queue->owner->context,
 		    &(struct access_place){ remote->owner, remote->owner_epoch, remote->span.start,
 					    remote->span.end },
@@ -120,4 +119,10 @@ void mem_peer_posting(const struct check_request *request)
 		     " bytes) is in memory of %.15s (process %d) that ended while it is registered",
 		     request->queue->owner->label, request->wr_id, remote->span.start, remote->len,
 		     remote->owner->comm, (int)atomic_load(&remote->owner->pid));
+}
+
+void mem_peer_posting(const struct check_request *request)
+{
+	if (request->remote.owner)
+		look(request);
 }

@@ -606,7 +606,7 @@ MUTATIONS = [
     ("check_done_forgotten", "lib/check/access.c:access_completed", "atomic_store(&access->done, clock);", "(void)clock;", "a request is outstanding after its completion, with requests-unordered", "check_race_later_apart"),
     ("check_modules_misplaced", "lib/check/module.c:find_published", "search->base = module->base;", "search->base = module->start;",
      "the stack of another process names the wrong functions", "check_race_local_apart"),
-    ("check_notes_unread", "lib/check/mem_peer.c:mem_peer_posting", ".notes = true };", "};", "memory that ended in another process is not noticed", "check_mem_stale_apart"),
+    ("check_notes_unread", "lib/check/mem_peer.c:look", ".notes = true };", "};", "memory that ended in another process is not noticed", "check_mem_stale_apart"),
     ("check_peer_unasked", "lib/check/mem_remote.c:mem_remote_ending", "\tmem_peer_deregistered(object);\n", "",
      "a region is deregistered under a request of another process", "check_mem_deregistered_apart"),
     ("check_end_unseen", "lib/check/mem_stale.c:visit", "\t\tmem_peer_ended(region, &note->span, ending->how);\n", "",
