@@ -10,8 +10,9 @@
 #include "lib/control/log.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread bool inside;
-static __thread int saved_errno;
+/* initial-exec: posting reads them several times. */
+static __thread bool inside __attribute__((tls_model("initial-exec")));
+static __thread int saved_errno __attribute__((tls_model("initial-exec")));
 
 static pthread_once_t select_once = PTHREAD_ONCE_INIT;
 static bool selected[CHECK_END];

@@ -22,7 +22,22 @@ static inline unsigned int check_hash(const void *key, size_t len)
 	return (unsigned int)hash;
 }
 
+/* As memcmp(3), but for the order. */
+static inline int check_key_differs(const void *a, const void *b, size_t len)
+{
+	for (size_t at = 0; at < len; at += sizeof(uint64_t)) {
+		uint64_t x, y;
+
+		memcpy(&x, (const uint8_t *)a + at, sizeof(x));
+		memcpy(&y, (const uint8_t *)b + at, sizeof(y));
+		if (x != y)
+			return 1;
+	}
+	return 0;
+}
+
 #define HASH_FUNCTION(key, len, hash) ((hash) = check_hash((key), (len)))
+#define HASH_KEYCMP(a, b, len)	      check_key_differs((a), (b), (len))
 
 #include <uthash.h>
 
