@@ -171,6 +171,8 @@ void race_posting(struct check_request *request)
 	const bool is_shared =
 		is_of_connection(request) && access_is_shared(request->queue->owner->context);
 
+	if (is_shared)
+		vector_learn(request->queue->owner->context);
 	look_local(request, is_shared);
 	if (request->is_recv)
 		race_process_receiving(request);

@@ -96,7 +96,6 @@ void race_process_look(const struct check_request *request, const struct check_r
 		.is_remote = range == &request->remote,
 	};
 
-	vector_learn(request->queue->owner->context);
 	look.writes = look.is_remote ? request->remote_writes : request->writes;
 	access_each(request->queue->owner->context,
 		    &(struct access_place){ range->owner, range->owner_epoch, range->span.start,
