@@ -30,7 +30,6 @@ static void run_one(struct persist *persist)
 	int rc;
 
 	assert(job->state == PERSIST_WAITING);
-	job->state = PERSIST_RUNNING;
 	pthread_mutex_unlock(&persist->lock);
 	rc = msync((void *)first, end - first, MS_SYNC);
 	pthread_mutex_lock(&persist->lock);
@@ -94,8 +93,7 @@ static enum persist_result begin(struct persist *persist, uintptr_t at, size_t l
 {
 	struct persist_job *job = &persist->job[(persist->last + 1) % PERSIST_JOBS];
 
-	if (job->state == PERSIST_WAITING || job->state == PERSIST_RUNNING ||
-	    !start_thread(persist))
+	if (job->state == PERSIST_WAITING || !start_thread(persist))
 		return PERSIST_AGAIN;
 	*job = (struct persist_job){ .at = at, .len = len, .state = PERSIST_WAITING };
 	*ticket = ++persist->last;
@@ -112,8 +110,7 @@ static enum persist_result ask(struct persist *persist, uintptr_t at, size_t len
 	case PERSIST_DONE: return PERSIST_OK;
 	case PERSIST_FAILED: return PERSIST_ERROR;
 	case PERSIST_IDLE:
-	case PERSIST_WAITING:
-	case PERSIST_RUNNING: return PERSIST_AGAIN;
+	case PERSIST_WAITING: return PERSIST_AGAIN;
 	}
 	return PERSIST_ERROR;
 }

@@ -16,8 +16,7 @@
 
 enum persist_state {
 	PERSIST_IDLE,
-	PERSIST_WAITING,
-	PERSIST_RUNNING,
+	PERSIST_WAITING, /* or the thread runs it */
 	PERSIST_DONE,
 	PERSIST_FAILED,
 };

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
 /* The thread that makes memory persistent: its jobs end, are asked for by their tickets, and are
- * forgotten after PERSIST_JOBS others. */
+ * forgotten after PERSIST_JOBS others. And which memory can be made persistent. */
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "emu/mr.h"
@@ -48,20 +55,30 @@ static void teardown(void)
 }
 
 /* Asks once. Whether the answer is deferred is progress->remote_requests.is_deferred. */
-static bool ask(uint64_t *ticket)
+static bool ask_range(uint64_t *ticket, uint64_t offset, uint64_t len)
 {
 	progress->remote_requests.is_deferred = false;
-	return host_mem_persist(progress, &mr, 0x10000 + 100, 5000, ticket);
+	return host_mem_persist(progress, &mr, mr.iova + offset, len, ticket);
+}
+
+static bool ask(uint64_t *ticket)
+{
+	return ask_range(ticket, 100, 5000);
 }
 
 /* Asks until there is an answer. */
-static bool finish(uint64_t *ticket)
+static bool finish_range(uint64_t *ticket, uint64_t offset, uint64_t len)
 {
 	bool done;
 
-	while (!(done = ask(ticket)) && progress->remote_requests.is_deferred)
+	while (!(done = ask_range(ticket, offset, len)) && progress->remote_requests.is_deferred)
 		sched_yield();
 	return done;
+}
+
+static bool finish(uint64_t *ticket)
+{
+	return finish_range(ticket, 100, 5000);
 }
 
 START_TEST(a_job_ends)
@@ -164,6 +181,139 @@ START_TEST(a_thread_that_was_stopped_is_started_again)
 }
 END_TEST
 
+/* The job covers the pages that the range touches, and none beside them. */
+START_TEST(whole_pages_of_the_range)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *pages =
+		mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t ticket = 0;
+
+	ck_assert_ptr_ne(pages, MAP_FAILED);
+	mr.addr = (uintptr_t)pages;
+	munmap(pages, page);
+	munmap(pages + 2 * page, page);
+	ck_assert(finish_range(&ticket, page, page));
+	ticket = 0;
+	ck_assert(finish_range(&ticket, 2 * page - 1, 1));
+	ticket = 0;
+	ck_assert(!finish_range(&ticket, page - 1, 2));
+	ticket = 0;
+	ck_assert(!finish_range(&ticket, 2 * page - 1, 2));
+	munmap(pages + page, page);
+}
+END_TEST
+
+/* A folder for files, with a path longer than what is read of /proc/self/maps at once. */
+static char folder[PATH_MAX];
+
+static void enter_folder(void)
+{
+	char name[201];
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	snprintf(folder, sizeof(folder), "/dev/shm/persist-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert_int_eq(chdir(folder), 0);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_int_eq(mkdir(name, 0700), 0);
+		ck_assert_int_eq(chdir(name), 0);
+	}
+}
+
+static void remove_folder(void)
+{
+	char command[PATH_MAX + 8];
+
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+/* Maps a page of a file at a place. */
+static void map_file(const char *name, void *at, size_t page, int flags)
+{
+	const int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	ck_assert_msg(fd >= 0, "%s: %s", name, strerror(errno));
+	ck_assert_int_eq(ftruncate(fd, (off_t)page), 0);
+	ck_assert_ptr_eq(mmap(at, page, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0), at);
+	close(fd);
+}
+
+/* Two files beside each other, then memory of no file. */
+START_TEST(shared_mappings_of_files)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *at = mmap(NULL, 4 * page, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	enter_folder();
+	map_file("a", at + page, page, MAP_SHARED);
+	map_file("b", at + 2 * page, page, MAP_SHARED);
+	ck_assert(persist_is_possible(at + page, 2 * page));
+	ck_assert(persist_is_possible(at + page + 1, 2 * page - 1));
+	ck_assert(persist_is_possible(at + 2 * page - 1, 2));
+	ck_assert(persist_is_possible(at + 3 * page - 1, 1));
+	ck_assert(!persist_is_possible(at + 3 * page - 1, 2));
+	ck_assert(!persist_is_possible(at + page - 1, 2));
+	ck_assert(!persist_is_possible(at, 1));
+	ck_assert(!persist_is_possible(mem, BYTES)); /* of a memfd, which has no name */
+	map_file("a", at + page, page, MAP_PRIVATE);
+	ck_assert(!persist_is_possible(at + page, page));
+	ck_assert(!persist_is_possible(at + page, 2 * page));
+	ck_assert(persist_is_possible(at + 2 * page, page));
+	munmap(at + page, page);
+	ck_assert(!persist_is_possible(at + page, 2 * page));
+	munmap(at, 4 * page);
+	ck_assert(!persist_is_possible(at + 2 * page, page));
+	remove_folder();
+}
+END_TEST
+
+START_TEST(a_file_that_was_removed)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char path[] = "/dev/shm/persist-XXXXXX";
+	const int fd = mkstemp(path);
+	void *at;
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)page), 0);
+	at = mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+	ck_assert(persist_is_possible(at, page));
+	unlink(path);
+	ck_assert(!persist_is_possible(at, page));
+	close(fd);
+	munmap(at, page);
+}
+END_TEST
+
+static void never(int sig)
+{
+	(void)sig;
+	ck_abort_msg("the thread took a signal of the program");
+}
+
+/* Every thread of the test blocks the signal: it stays pending unless the new thread takes it. */
+START_TEST(signals_are_the_programs)
+{
+	sigset_t set, pending;
+	uint64_t ticket = 0;
+
+	signal(SIGUSR1, never);
+	ck_assert(finish(&ticket)); /* the thread runs */
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	ck_assert_int_eq(pthread_sigmask(SIG_SETMASK, NULL, &pending), 0);
+	ck_assert(!sigismember(&pending, SIGUSR1)); /* the caller's mask is as before */
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	kill(getpid(), SIGUSR1);
+	ticket = 0;
+	ck_assert(finish(&ticket)); /* the thread has run again */
+	ck_assert_int_eq(sigpending(&pending), 0);
+	ck_assert(sigismember(&pending, SIGUSR1));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("persist");
@@ -177,6 +327,10 @@ int main(void)
 	tcase_add_test(tests, tickets_that_were_never_given);
 	tcase_add_test(tests, more_than_there_are_places);
 	tcase_add_test(tests, a_thread_that_was_stopped_is_started_again);
+	tcase_add_test(tests, whole_pages_of_the_range);
+	tcase_add_test(tests, shared_mappings_of_files);
+	tcase_add_test(tests, a_file_that_was_removed);
+	tcase_add_test(tests, signals_are_the_programs);
 	suite_add_tcase(suite, tests);
 	return suite_run(suite);
 }
