@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,6 +32,7 @@ static struct {
 	uint32_t sent[MAX];   /* events of them */
 	bool ended[MAX];
 	uint32_t channels, ids, pauses;
+	uint64_t joined; /* token of the last membership */
 	bool dead;
 	bool is_full;	      /* takes no channel */
 	bool dies_of_a_route; /* after its answer to the request for one */
@@ -143,6 +145,8 @@ int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_m
 		manager.where[req->id] = req->channel;
 		if (req->token)
 			manager.tokens[req->id] = req->token;
+	} else if (req->op == CTL_CM_JOIN) {
+		manager.joined = req->token;
 	} else if (req->op == CTL_CM_DESTROY_ID) {
 		ck_assert(!manager.ended[req->id]);
 		manager.ended[req->id] = true;
@@ -606,6 +610,63 @@ START_TEST(destroyed_under_a_reader)
 }
 END_TEST
 
+static void *ends_id(void *arg)
+{
+	end((struct rdma_cm_id *)arg);
+	return NULL;
+}
+
+START_TEST(an_id_waits_for_acknowledgements)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *id = id_open(channel);
+	struct rdma_cm_event *event;
+	pthread_t thread;
+
+	tell(0, RDMA_CM_EVENT_UNREACHABLE, 1);
+	ck_assert_int_eq(rdma_get_cm_event(channel, &event), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, ends_id, id), 0);
+	while (!__atomic_load_n(&manager.ended[0], __ATOMIC_ACQUIRE))
+		sched_yield();
+	ck_assert_int_eq(pthread_tryjoin_np(thread, NULL), EBUSY);
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+END_TEST
+
+static uint64_t join(struct rdma_cm_id *id, struct sockaddr_in *group)
+{
+	return rdma_join_multicast(id, (struct sockaddr *)group, group) ? 0 : manager.joined;
+}
+
+/* Each names its membership; one of no membership is left out. */
+START_TEST(events_of_memberships)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *id = id_open(channel);
+	struct sockaddr_in group[2] = { { .sin_family = AF_INET, .sin_addr.s_addr = 1 },
+					{ .sin_family = AF_INET, .sin_addr.s_addr = 2 } };
+	uint64_t tokens[] = { join(id, &group[0]), 12345, join(id, &group[1]) };
+	struct rdma_cm_event *event;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct ctl_cm_event told = { .token = manager.tokens[0],
+						   .mc_token = tokens[i],
+						   .event = RDMA_CM_EVENT_MULTICAST_ERROR };
+		ck_assert_int_gt(send(manager.ends[0], &told, sizeof(told), 0), 0);
+		manager.sent[0] += tokens[i] != 12345;
+	}
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(rdma_get_cm_event(channel, &event), 0);
+		ck_assert_ptr_eq(event->param.ud.private_data, &group[i]);
+		ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+		ck_assert_int_eq(rdma_leave_multicast(id, (struct sockaddr *)&group[i]), 0);
+	}
+	expect_nothing(channel);
+	end(id);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -626,6 +687,8 @@ int main(void)
 		manager_dies_under_an_endpoint,
 		manager_dies_under_a_call_that_waits,
 		destroyed_under_a_reader,
+		an_id_waits_for_acknowledgements,
+		events_of_memberships,
 	};
 	Suite *suite = suite_create("rdmacm_channel");
 	TCase *cases = tcase_create("events");
