@@ -11,6 +11,7 @@
 #include "lib/check/module.h"
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
+#include "lib/check/region.h"
 #include "lib/control/shared.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/device.h"
@@ -147,6 +148,7 @@ void access_target(const struct check_qp *qp, const struct ibv_sge *there,
 
 	if (!has_local_peer(dev, qp))
 		return;
+	region_find_dm(qp->qp->context, there, range);
 	mr = rxe_mr_find(&shared->mrs, there->lkey);
 	if (!mr || mr->kind != RXE_MR_PLAIN || mr->owner >= RXE_MAX_SLOTS ||
 	    mr->owner == dev->attachment.slot || there->addr - mr->iova > mr->len ||
@@ -256,23 +258,38 @@ static uint64_t publish(struct ctl_checked *checked, struct ctl_access *access,
 	return last_number;
 }
 
+static uint32_t owner_of(struct ibv_context *context, const struct check_range *range)
+{
+	if (range->dm)
+		return CTL_ACCESS_OF_DM;
+	return range->owner ? number_of(context, range->owner)
+			    : vb_device(context)->attachment.slot;
+}
+
+/* own: the epoch of this process. */
+static uint32_t epoch_of(uint32_t own, const struct check_range *range)
+{
+	if (range->dm)
+		return range->dm;
+	return range->owner ? range->owner_epoch : own;
+}
+
 void access_add(const struct check_request *request, struct check_range *range)
 {
 	const bool is_remote = range == &request->remote;
 	const struct check_qp *qp = request->queue->owner->part;
 	struct ibv_context *context = qp->qp->context;
-	const uint32_t own_slot = vb_device(context)->attachment.slot;
 	struct ctl_checked *checked = access_own(context);
 	struct ctl_access *access = take_place(checked);
 
 	access->start = range->span.start;
 	access->end = range->span.end;
-	access->owner = range->owner ? number_of(context, range->owner) : own_slot;
-	access->owner_epoch = range->owner ? range->owner_epoch : atomic_load(&checked->epoch);
+	access->owner = owner_of(context, range);
+	access->owner_epoch = epoch_of(atomic_load(&checked->epoch), range);
 	access->flags = flags_of(request, is_remote);
 	access->qpn = qp->qp->qp_num;
 	access->dest_qpn = qp->attr.dest_qp_num;
-	access->key = range->owner ? range->owner_key : (uint32_t)range->region->key.lkey;
+	access->key = range->region ? (uint32_t)range->region->key.lkey : range->owner_key;
 	access->message = request->message;
 	access->wr_id = request->wr_id;
 	range->access = publish(checked, access, &request->posted);
@@ -412,12 +429,14 @@ void access_each(struct ibv_context *context, const struct access_place *place,
 {
 	const struct vb_device *dev = vb_device(context);
 	const struct ctl_shared *shared = dev->attachment.shared;
-	const struct ctl_slot *owner = place->owner ? place->owner : vb_slot(dev);
+	const struct check_range range = { .owner = place->owner,
+					   .owner_epoch = place->owner_epoch,
+					   .dm = place->dm };
 	const struct bytes bytes = {
 		.start = place->start,
 		.end = place->end,
-		.owner = number_of(context, owner),
-		.owner_epoch = place->owner ? place->owner_epoch : atomic_load(&owner->epoch),
+		.owner = owner_of(context, &range),
+		.owner_epoch = epoch_of(atomic_load(&vb_slot(dev)->epoch), &range),
 	};
 
 	CTL_FOR_EACH_USED_SLOT (shared, number) {

@@ -33,7 +33,8 @@ struct access {
 struct ctl_checked *access_own(struct ibv_context *context);
 /* The process makes a queue pair: it is checked, for the others. */
 void access_begin(struct ibv_context *context);
-/* The bytes at the peer, where another process of this device has them: sets span and owner. */
+/* The bytes at the peer, where another process of this device has them: sets span and owner. Or
+ * device memory. */
 void access_target(const struct check_qp *qp, const struct ibv_sge *there,
 		   struct check_range *range);
 /* Does another process use the device? Else there is nothing to publish. */
@@ -59,11 +60,12 @@ void access_forget(const struct check_region *region, uint64_t note);
 /* The program has polled the messages that qp counts. */
 void access_received(const struct check_qp *qp);
 
-/* Bytes of the process of a slot. */
+/* Bytes of the process of a slot, or of device memory. */
 struct access_place {
 	const struct ctl_slot *owner; /* NULL: this process */
 	uint32_t owner_epoch;
 	uint64_t start, end;
+	uint32_t dm; /* as in struct check_range */
 };
 
 /* Calls visit for each access of another process to one of the bytes: outstanding ones of a queue

@@ -106,7 +106,7 @@ static void look(const struct check_request *request)
 
 	access_each(request->queue->owner->context,
 		    &(struct access_place){ remote->owner, remote->owner_epoch, remote->span.start,
-					    remote->span.end },
+					    remote->span.end, 0 },
 		    visit, &search);
 	if (!search.is_found)
 		return;

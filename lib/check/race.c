@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The set of bytes that outstanding requests touch at their peers. */
+/* The set of bytes that outstanding requests touch at their peers, and in device memory. */
 #include "lib/check/race.h"
 
 #include <inttypes.h>
@@ -60,11 +60,12 @@ static void report(enum check check, const struct check_range *later,
 	};
 
 	check_report(check, where, region ? 3 : 2,
-		     "%s, wr_id 0x%" PRIx64 " %s %" PRIuPTR " bytes at 0x%" PRIxPTR
+		     "%s, wr_id 0x%" PRIx64 " %s %" PRIuPTR " bytes%s at 0x%" PRIxPTR
 		     " that %s, wr_id 0x%" PRIx64 " %s, and nothing orders the two",
 		     later->request->queue->owner->label, later->request->wr_id, verb_of(later),
-		     end - start, start, earlier->request->queue->owner->label,
-		     earlier->request->wr_id, verb_of(earlier));
+		     end - start, later->dm ? " of device memory" : "", start,
+		     earlier->request->queue->owner->label, earlier->request->wr_id,
+		     verb_of(earlier));
 }
 
 /* Two remote accesses; the order of one queue pair is kept but for one case. */
@@ -84,6 +85,7 @@ static void compare_remote(const struct check_range *later, const struct check_r
 static bool conflicts(const struct check_range *later, const struct check_range *earlier)
 {
 	return earlier->request != later->request && earlier->owner == later->owner &&
+	       earlier->dm == later->dm &&
 	       span_has(&earlier->span, later->span.start, later->span.end) &&
 	       (writes(later) || writes(earlier)) && !earlier->request->executed &&
 	       held_is_live(earlier->request);
@@ -105,9 +107,10 @@ static void visit_remote(struct span *span, void *arg)
 
 	if (!conflicts(later, earlier))
 		return;
-	if (is_remote(later))
+	if (is_remote(later) && is_remote(earlier))
 		compare_remote(later, earlier);
-	else if (earlier->request->queue != later->request->queue)
+	else if ((is_remote(later) || is_remote(earlier)) &&
+		 earlier->request->queue != later->request->queue)
 		report(CHECK_RACE_LOCAL, later, earlier);
 }
 
@@ -121,15 +124,24 @@ static bool is_of_connection(const struct check_request *request)
 	return request->queue->owner->kind == VB_KIND_QP && !request->is_recv;
 }
 
+/* Device memory that a request reads or writes itself, which held.c does not have. */
+static void enter_dm(struct check_request *request, struct check_range *range)
+{
+	range->request = request;
+	span_add(&remotes, &range->span);
+}
+
 static void look_local(struct check_request *request, bool is_shared)
 {
 	for (uint32_t i = 0; i < request->num_ranges && !request->is_recv; i++) {
 		struct check_range *range = &request->range[i];
 
+		if (range->dm && !request->is_inline)
+			enter_dm(request, range);
 		if (!range->request)
 			continue;
 		look(range);
-		if (is_shared && access_is_open(range->region)) {
+		if (is_shared && (range->dm || access_is_open(range->region))) {
 			access_add(request, range);
 			race_process_look(request, range);
 		}
@@ -140,7 +152,7 @@ static void look_remote(struct check_request *request, bool is_shared)
 {
 	struct check_range *remote = &request->remote;
 
-	if (!remote->len || (!remote->at && !remote->owner))
+	if (!remote->len || (!remote->at && !remote->owner && !remote->dm))
 		return;
 	remote->request = request;
 	if (remote->at) {
@@ -148,7 +160,7 @@ static void look_remote(struct check_request *request, bool is_shared)
 		remote->span.end = (uintptr_t)remote->at + remote->len;
 	}
 	look(remote);
-	if (!remote->owner)
+	if (remote->at)
 		held_each_at(remote->span.start, remote->span.end, visit_local, remote);
 	span_add(&remotes, &remote->span);
 	if (is_shared) {
@@ -181,15 +193,22 @@ void race_posting(struct check_request *request)
 	look_remote(request, is_shared);
 }
 
+static void remove_from_set(struct check_range *range)
+{
+	if (range->request)
+		span_remove(&remotes, &range->span);
+	range->request = NULL;
+}
+
 static void leave(struct check_request *request,
 		  void (*leaves)(const struct check_request *request, struct check_range *range))
 {
-	if (request->remote.request)
-		span_remove(&remotes, &request->remote.span);
-	request->remote.request = NULL;
+	remove_from_set(&request->remote);
 	if (request->remote.access)
 		leaves(request, &request->remote);
 	for (uint32_t i = 0; i < request->num_ranges; i++) {
+		if (request->range[i].dm)
+			remove_from_set(&request->range[i]);
 		if (request->range[i].access)
 			leaves(request, &request->range[i]);
 	}
@@ -197,7 +216,8 @@ static void leave(struct check_request *request,
 
 static void keep(const struct check_request *request, struct check_range *range)
 {
-	if (check_is_on(CHECK_RACE_HISTORY))
+	/* What orders requests to device memory that have ended is not known. */
+	if (check_is_on(CHECK_RACE_HISTORY) && !range->dm)
 		access_completed(request, range, vector_tick(request->queue->owner->context));
 	else
 		access_ended(request, range);

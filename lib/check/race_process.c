@@ -52,11 +52,11 @@ static void report(const struct look *look, enum check check, const char *what,
 			     { what, &stack },
 			     { "region registered here", region ? &region->made : NULL } },
 		     region ? 3 : 2,
-		     "%s, wr_id 0x%" PRIx64 " %s %" PRIu64 " bytes at 0x%" PRIx64
+		     "%s, wr_id 0x%" PRIx64 " %s %" PRIu64 " bytes%s at 0x%" PRIx64
 		     " that %s, wr_id 0x%" PRIx64 " %s, and nothing orders the two",
 		     look->request->queue->owner->label, look->request->wr_id,
-		     verb_of(look->is_remote, look->writes), end - start, start, label,
-		     other->at.wr_id,
+		     verb_of(look->is_remote, look->writes), end - start,
+		     look->range->dm ? " of device memory" : "", start, label, other->at.wr_id,
 		     verb_of(other_is_remote, other->at.flags & CTL_ACCESS_WRITES));
 }
 
@@ -99,7 +99,7 @@ void race_process_look(const struct check_request *request, const struct check_r
 	look.writes = look.is_remote ? request->remote_writes : request->writes;
 	access_each(request->queue->owner->context,
 		    &(struct access_place){ range->owner, range->owner_epoch, range->span.start,
-					    range->span.end },
+					    range->span.end, range->dm },
 		    visit, &look);
 }
 

@@ -6,8 +6,12 @@
 #include <utlist.h>
 
 #include "emu/container_of.h"
+#include "emu/mr.h"
 #include "lib/abi/newer.h"
 #include "lib/check/object.h"
+#include "lib/control/shared.h"
+#include "lib/verbs/context.h"
+#include "lib/verbs/device.h"
 
 static struct check_region *regions; /* uthash, by key */
 static struct span_set spans = SPAN_SET(21);
@@ -75,8 +79,22 @@ void region_ended(struct check_object *object)
 	leave_set(region);
 }
 
-void region_range(const struct ibv_context *context, const struct ibv_sge *sge,
-		  struct check_range *ret)
+void region_find_dm(struct ibv_context *context, const struct ibv_sge *there,
+		    struct check_range *range)
+{
+	const struct rxe_mr *mr =
+		rxe_mr_find(&vb_device(context)->attachment.shared->mrs, there->lkey);
+
+	if (!mr || mr->kind != RXE_MR_ARENA || !there->length || there->addr - mr->iova > mr->len ||
+	    there->length > mr->len - (there->addr - mr->iova))
+		return;
+	range->span.start = (uintptr_t)(mr->addr + (there->addr - mr->iova));
+	range->span.end = range->span.start + there->length;
+	range->dm = mr->dm;
+	range->owner_key = there->lkey;
+}
+
+void region_range(struct ibv_context *context, const struct ibv_sge *sge, struct check_range *ret)
 {
 	const struct region_key key = { context->device, sge->lkey };
 	struct check_region *region;
@@ -88,6 +106,8 @@ void region_range(const struct ibv_context *context, const struct ibv_sge *sge,
 	if (region && region->addr && sge->addr - region->iova <= region->len &&
 	    sge->length <= region->len - (sge->addr - region->iova))
 		ret->at = region->addr + (sge->addr - region->iova);
+	if (region && region->dm)
+		region_find_dm(context, sge, ret);
 }
 
 void region_release(struct check_range *range)

@@ -50,6 +50,9 @@ struct check_range {
 	 * process has them, at `at`. */
 	const struct ctl_slot *owner;
 	uint32_t owner_epoch, owner_key;
+	/* Handle of the device memory that has the bytes, which are then known by span, as offsets
+	 * in the device's arena; 0: they are memory of a process. */
+	uint32_t dm;
 	uint64_t access; /* access.c: its number, if it is published; 0: it is not */
 	/* race_process.c, of a receive: an access of another process that was outstanding when the
 	 * receive was posted; NULL: none. */
@@ -62,8 +65,10 @@ void region_made(struct check_object *object, uint32_t lkey, void *addr, uint64_
 		 uint64_t iova, int access);
 void region_ended(struct check_object *object);
 /* Looks up the bytes; the range holds the region until region_release(). */
-void region_range(const struct ibv_context *context, const struct ibv_sge *sge,
-		  struct check_range *ret);
+void region_range(struct ibv_context *context, const struct ibv_sge *sge, struct check_range *ret);
+/* The bytes of a key, where they are device memory: sets span and dm. */
+void region_find_dm(struct ibv_context *context, const struct ibv_sge *there,
+		    struct check_range *range);
 void region_release(struct check_range *range);
 
 /* Regions over memory that is registered once, not on demand. Is a byte of [start, end) in one?

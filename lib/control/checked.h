@@ -16,6 +16,7 @@
 #define CTL_ACCESSES	  512u /* that a process keeps; the oldest give way */
 #define CTL_ACCESS_PAGES  1024u
 #define CTL_ACCESS_DEPTH  14u
+#define CTL_ACCESS_OF_DM  RXE_MAX_SLOTS
 #define CTL_CHECK_MODULES 64u
 
 enum ctl_access_flag {
@@ -36,6 +37,8 @@ struct ctl_access {
 	/* The process's clock when its completion was polled; 0: the request is outstanding. */
 	_Atomic uint64_t done;
 	uint64_t start, end; /* addresses in the process of slot owner */
+	/* CTL_ACCESS_OF_DM: they are offsets in the device's arena, and owner_epoch is the handle
+	 * of the device memory. */
 	uint32_t owner, owner_epoch;
 	uint32_t flags; /* enum ctl_access_flag */
 	uint32_t qpn, dest_qpn;

@@ -45,6 +45,8 @@ MISTAKES = {
     "race_flag_apart": ("RXE-RACE-003", "sends", "writes", "side_open"),
     "race_flag_dm_apart": ("RXE-RACE-003", "sends", "writes", "side_open"),
     "race_window_apart": ("RXE-RACE-003", "sends", "writes", "registers"),
+    "race_dm": ("RXE-RACE-001", "adds", "writes", "registers"),
+    "race_dm_apart": ("RXE-RACE-003", "sends", "writes", "registers"),
     "race_receive_apart": ("RXE-RACE-003", "receives", "reads", "side_open"),
     "race_later_apart": ("RXE-RACE-004", "writes_later", "writes"),
     "thread_domain": ("RXE-THREAD-001", "posts", "posts", "opens"),

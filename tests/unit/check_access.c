@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "emu/limits.h"
-#include "emu/mr.h"
 #include "lib/check/span.h"
 #include "lib/check/stack.h"
 #include "tests/suite.h"
@@ -56,7 +55,7 @@ static struct seen look(struct process *process, uint64_t start, uint64_t end)
 {
 	const struct ctl_slot *slot = vb_slot(owner.dev);
 	const struct access_place place = { process == &owner ? NULL : slot,
-					    atomic_load(&slot->epoch), start, end };
+					    atomic_load(&slot->epoch), start, end, 0 };
 	struct seen ret = { 0 };
 
 	access_each(process_context(process), &place, visit, &ret);
@@ -124,7 +123,7 @@ END_TEST
 START_TEST(own_memory)
 {
 	struct check_request *request = qp_request(&qp);
-	const struct access_place place = { vb_slot(writer.dev), 1, START, END };
+	const struct access_place place = { vb_slot(writer.dev), 1, START, END, 0 };
 	struct seen seen = { 0 };
 
 	request->range[0].span.start = START;
@@ -367,81 +366,30 @@ START_TEST(where_it_was_posted)
 }
 END_TEST
 
-/* A region of the owner, and what the writer's queue pair finds under its key. */
-static struct rxe_mr *grant(void)
+/* All processes share it, and what the handle named before is other memory. */
+START_TEST(found_in_device_memory)
 {
-	struct rxe_mr *mr = &writer.dev->attachment.shared->mrs.entry[rxe_key_index(KEY)];
+	struct check_request *request = qp_request(&qp);
+	struct access_place place = { NULL, 0, START, END, 33 };
+	struct seen seen = { 0 };
 
-	*mr = (struct rxe_mr){ .iova = 0x500,
-			       .len = 64,
-			       .addr = START,
-			       .kind = RXE_MR_PLAIN,
-			       .owner = 2,
-			       .epoch = 1 };
-	atomic_store(&mr->key, KEY);
-	return mr;
-}
-
-static struct check_range target(uint64_t addr, uint32_t len)
-{
-	const struct ibv_sge there = { .addr = addr, .length = len, .lkey = KEY };
-	struct check_range ret = { 0 };
-
-	access_target(&qp.check, &there, &ret);
-	return ret;
-}
-
-START_TEST(bytes_of_the_peer)
-{
-	struct process_qp peer;
-
-	qp_new(&peer, &owner, 6, qp.qp.qp_num);
-	grant();
-	ck_assert_uint_eq(target(0x508, 8).span.start, START + 8);
-	ck_assert_uint_eq(target(0x508, 8).span.end, START + 16);
-	ck_assert_ptr_eq(target(0x508, 8).owner, vb_slot(owner.dev));
-	ck_assert_uint_eq(target(0x508, 8).owner_epoch, 1);
-	ck_assert_uint_eq(target(0x508, 8).owner_key, KEY);
-	ck_assert_ptr_nonnull(target(0x500, 64).owner);
-	ck_assert_ptr_nonnull(target(0x53f, 1).owner);
-	ck_assert_ptr_null(target(0x500, 65).owner);
-	ck_assert_ptr_null(target(0x501, 64).owner);
-	ck_assert_ptr_null(target(0x541, 1).owner);
-	ck_assert_ptr_null(target(0x4ff, 1).owner);
-}
-END_TEST
-
-START_TEST(bytes_of_nobody)
-{
-	struct process_qp peer;
-	struct rxe_mr *mr = grant();
-
-	ck_assert_ptr_null(target(0x500, 1).owner); /* no peer */
-	qp_new(&peer, &owner, 6, qp.qp.qp_num);
-	mr->kind = RXE_MR_ARENA;
-	ck_assert_ptr_null(target(0x500, 1).owner);
-	mr->kind = RXE_MR_PLAIN;
-	mr->owner = RXE_MAX_SLOTS;
-	ck_assert_ptr_null(target(0x500, 1).owner);
-	mr->owner = 1; /* the writer's own */
-	ck_assert_ptr_null(target(0x500, 1).owner);
-	mr->owner = 2;
-	qp.qp.qp_type = IBV_QPT_UC;
-	ck_assert_ptr_null(target(0x500, 1).owner);
-	qp.qp.qp_type = IBV_QPT_RC;
-	qp.check.attr_mask = 0;
-	ck_assert_ptr_null(target(0x500, 1).owner);
-	qp.check.attr_mask = IBV_QP_DEST_QPN;
-	qp.check.attr.ah_attr.grh.dgid.raw[15] = 2;
-	ck_assert_ptr_null(target(0x500, 1).owner);
-	qp.check.attr.ah_attr.grh.dgid.raw[15] = 1;
-	qp.check.attr.dest_qp_num = RXE_MAX_SLOTS << RXE_SLOT_SHIFT;
-	ck_assert_ptr_null(target(0x500, 1).owner);
-	qp_new(&peer, &writer, 6, qp.qp.qp_num); /* of this process */
-	qp.check.attr.dest_qp_num = peer.qp.qp_num;
-	ck_assert_ptr_null(target(0x500, 1).owner);
-	qp.check.attr.dest_qp_num = process_qpn(&owner, 6);
-	ck_assert_ptr_nonnull(target(0x500, 1).owner);
+	request->remote.span.start = START;
+	request->remote.span.end = END;
+	request->remote.dm = 33;
+	request->remote.owner_key = KEY;
+	access_add(request, &request->remote);
+	access_each(process_context(&other), &place, visit, &seen);
+	access_each(process_context(&owner), &place, visit, &seen);
+	ck_assert_uint_eq(seen.count, 2);
+	ck_assert_uint_eq(seen.last.at.key, KEY);
+	place.dm = 34;
+	access_each(process_context(&other), &place, visit, &seen);
+	ck_assert_uint_eq(seen.count, 2);
+	ck_assert_uint_eq(look(&other, START, END).count, 0);
+	access_ended(request, &request->remote);
+	place.dm = 33;
+	access_each(process_context(&other), &place, visit, &seen);
+	ck_assert_uint_eq(seen.count, 2);
 }
 END_TEST
 
@@ -586,23 +534,6 @@ START_TEST(words_that_are_flags)
 }
 END_TEST
 
-START_TEST(regions_that_peers_reach)
-{
-	struct check_region region = { .access = IBV_ACCESS_LOCAL_WRITE };
-
-	ck_assert(!access_is_open(NULL));
-	ck_assert(!access_is_open(&region));
-	region.access = IBV_ACCESS_REMOTE_READ;
-	ck_assert(access_is_open(&region));
-	region.access = IBV_ACCESS_REMOTE_WRITE;
-	ck_assert(access_is_open(&region));
-	region.access = IBV_ACCESS_REMOTE_ATOMIC;
-	ck_assert(access_is_open(&region));
-	region.access = IBV_ACCESS_MW_BIND;
-	ck_assert(access_is_open(&region));
-}
-END_TEST
-
 static TCase *new_case(Suite *suite, const char *name)
 {
 	TCase *tests = tcase_create(name);
@@ -618,6 +549,7 @@ int main(void)
 	TCase *tests = new_case(suite, "found");
 
 	tcase_add_test(tests, found_by_others);
+	tcase_add_test(tests, found_in_device_memory);
 	tcase_add_test(tests, borders);
 	tcase_add_test(tests, of_another_owner);
 	tcase_add_test(tests, own_memory);
@@ -638,11 +570,6 @@ int main(void)
 	tcase_add_test(tests, child_of_a_fork);
 	tcase_add_test(tests, alone_on_the_device);
 	tcase_add_test(tests, notes);
-
-	tests = new_case(suite, "target");
-	tcase_add_test(tests, bytes_of_the_peer);
-	tcase_add_test(tests, bytes_of_nobody);
-	tcase_add_test(tests, regions_that_peers_reach);
 
 	tests = new_case(suite, "known");
 	tcase_add_test(tests, known_by_a_message);

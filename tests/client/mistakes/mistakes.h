@@ -47,6 +47,8 @@
 	X(race_flag_dm_apart)                                                                      \
 	X(race_receive_apart)                                                                      \
 	X(race_window_apart)                                                                       \
+	X(race_dm)                                                                                 \
+	X(race_dm_apart)                                                                           \
 	X(race_later_apart)                                                                        \
 	X(queue_cq_overflow)                                                                       \
 	X(queue_unsignalled)                                                                       \

@@ -57,8 +57,9 @@ not promise: an RDMA WRITE or atomic after the request, on its queue pair (data,
 program that has the bytes; and the arrival of an RDMA WRITE at the peer, so that the memory that it sends is not compared with writes of
 other processes. The message decides which bytes a receive gets: they are compared when its completion is polled, with requests of other
 processes that were outstanding when the receive was posted, and still are. A request whose peer is not checked, or on another device, is
-left out, and so is one to device memory. A request through a memory window counts as one to the region below, as the window is bound
-when the request is posted.
+left out. A request through a memory window counts as one to the region below, as the window is bound when the request is posted. Requests
+to device memory are compared by RXE-RACE-001 to 003, with those that use it as their own buffer, receives left out; the checks of memory
+(RXE-MEM) and RXE-RACE-004 leave device memory out, and what ibv_memcpy_to_dm() and ibv_memcpy_from_dm() do is not compared.
 
 A request that has ended is compared by RXE-RACE-004 alone, among the last 512 accesses of a process. It is found with
 `--check=all,requests-unordered` only. Its order is that of vector clocks: a process that polls a completion has a new time, which another
