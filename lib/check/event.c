@@ -9,6 +9,7 @@
 #include "lib/check/object.h"
 #include "lib/check/queue.h"
 #include "lib/check/report.h"
+#include "lib/check/stack.h"
 #include "lib/verbs/async.h"
 
 void event_armed(struct check_cq *cq)
@@ -118,15 +119,19 @@ void event_async(const struct ibv_async_event *event, bool acked)
 
 	if (!object)
 		return;
-	if (acked)
+	if (acked) {
 		object->async_acked++;
-	else
-		object->async_events++;
+		return;
+	}
+	object->async_events++;
+	object->async_reader = check_stack_thread();
 }
 
+/* Another thread that has read the last event may be about to acknowledge it. */
 void event_async_ending(const struct check_object *object, const char *verb)
 {
-	if (object->async_events == object->async_acked)
+	if (object->async_events == object->async_acked ||
+	    object->async_reader != check_stack_thread())
 		return;
 	check_report(CHECK_EVENT_ASYNC_NOT_ACKED,
 		     (struct check_where[]){ { "destroyed here", NULL },

@@ -33,6 +33,7 @@ struct check_object {
 	enum vb_kind kind;
 	bool dead;
 	uint32_t async_events, async_acked; /* event.c: that the program has read, acknowledged */
+	uint32_t async_reader;		    /* event.c: the thread that read the last one */
 	bool reached;			    /* reach.c */
 	bool inherited;			    /* made by the process that forked this one */
 	struct ibv_context *context;
