@@ -125,10 +125,10 @@ START_TEST(bytes_of_device_memory)
 	struct rxe_mr *mr = grant();
 	struct check_range range;
 
+	mr->dm = 33;
 	ck_assert_uint_eq(device_bytes(0x500, 8).dm, 0);
 	mr->kind = RXE_MR_ARENA;
 	mr->owner = 0;
-	mr->dm = 33;
 	range = device_bytes(0x508, 8);
 	ck_assert_uint_eq(range.dm, 33);
 	ck_assert_uint_eq(range.span.start, START + 8);
