@@ -27,6 +27,7 @@ MISTAKES = {
     "mem_send_overlaps": ("RXE-MEM-003", "sends", "receives"),
     "mem_deregistered": ("RXE-MEM-006", "deregisters", "receives", "side_open"),
     "mem_freed": ("RXE-MEM-004", "frees", "receives", "registers"),
+    "mem_freed_failed": ("RXE-MEM-004", "frees", "receives", "registers"),
     "mem_unmapped": ("RXE-MEM-004", "unmaps", "receives", "registers"),
     "mem_returned": ("RXE-MEM-004", "side_wait", "sends"),
     "mem_stale": ("RXE-MEM-005", "sends", "frees", "registers"),

@@ -659,6 +659,8 @@ MUTATIONS = [
      "8 bytes are too small an alignment for an atomic", "check_port_dm_align"),
     ("check_dead_ah_of_rc", "lib/check/life.c:life_sending", "qp->qp->qp_type == IBV_QPT_UD", "qp->qp->qp_type != IBV_QPT_UD",
      "a datagram may name an address handle that was destroyed", "check_life_ah_used_after"),
+    ("check_failed_queue_lives", "lib/check/held.c:held_is_live", "qp->qp->state != IBV_QPS_ERR && qp->state != IBV_QPS_ERR", "qp->qp->state != IBV_QPS_ERR",
+     "memory is reported that is freed after a completion with an error", "check_mem_freed_failed"),
     ("check_early_bytes_before", "lib/check/breakpoint.c:breakpoint_set", "(uintptr_t)at + len - n", "(uintptr_t)at",
      "the first bytes of a message are watched, not the last ones", "check_port_early"),
     ("check_early_in_no_thread", "lib/check/breakpoint.c:breakpoint_set", "ctl_thread_is_runnable(tid)", "!ctl_thread_is_runnable(tid)",

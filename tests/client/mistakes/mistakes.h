@@ -26,6 +26,7 @@
 	X(mem_send_overlaps)                                                                       \
 	X(mem_deregistered)                                                                        \
 	X(mem_freed)                                                                               \
+	X(mem_freed_failed)                                                                        \
 	X(mem_unmapped)                                                                            \
 	X(mem_returned)                                                                            \
 	X(mem_stale)                                                                               \
