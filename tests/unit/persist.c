@@ -181,18 +181,21 @@ START_TEST(a_thread_that_was_stopped_is_started_again)
 }
 END_TEST
 
-/* The job covers the pages that the range touches, and none beside them. */
+/* The job covers the pages that the range touches, and none beside them. The page is amid addresses
+ * that nothing else takes soon. */
 START_TEST(whole_pages_of_the_range)
 {
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *pages =
-		mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), hole = 1u << 30;
+	uint8_t *at =
+		mmap(NULL, hole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint64_t ticket = 0;
 
-	ck_assert_ptr_ne(pages, MAP_FAILED);
-	mr.addr = (uintptr_t)pages;
-	munmap(pages, page);
-	munmap(pages + 2 * page, page);
+	ck_assert_ptr_ne(at, MAP_FAILED);
+	munmap(at, hole);
+	at = mmap(at + hole / 2, page, PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	ck_assert_ptr_ne(at, MAP_FAILED);
+	mr.addr = (uintptr_t)at - page;
 	ck_assert(finish_range(&ticket, page, page));
 	ticket = 0;
 	ck_assert(finish_range(&ticket, 2 * page - 1, 1));
@@ -200,7 +203,7 @@ START_TEST(whole_pages_of_the_range)
 	ck_assert(!finish_range(&ticket, page - 1, 2));
 	ticket = 0;
 	ck_assert(!finish_range(&ticket, 2 * page - 1, 2));
-	munmap(pages + page, page);
+	munmap(at, page);
 }
 END_TEST
 

@@ -612,8 +612,7 @@ END_TEST
 
 static void *ends_id(void *arg)
 {
-	end((struct rdma_cm_id *)arg);
-	return NULL;
+	return rdma_destroy_id((struct rdma_cm_id *)arg) ? arg : NULL;
 }
 
 START_TEST(an_id_waits_for_acknowledgements)
@@ -631,6 +630,7 @@ START_TEST(an_id_waits_for_acknowledgements)
 	ck_assert_int_eq(pthread_tryjoin_np(thread, NULL), EBUSY);
 	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	rdma_destroy_event_channel(channel);
 }
 END_TEST
 
@@ -653,8 +653,7 @@ START_TEST(events_of_memberships)
 		const struct ctl_cm_event told = { .token = manager.tokens[0],
 						   .mc_token = tokens[i],
 						   .event = RDMA_CM_EVENT_MULTICAST_ERROR };
-		ck_assert_int_gt(send(manager.ends[0], &told, sizeof(told), 0), 0);
-		manager.sent[0] += tokens[i] != 12345;
+		manager.sent[0] += send(manager.ends[0], &told, sizeof(told), 0) > 0;
 	}
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(rdma_get_cm_event(channel, &event), 0);
@@ -664,6 +663,7 @@ START_TEST(events_of_memberships)
 	}
 	expect_nothing(channel);
 	end(id);
+	rdma_destroy_event_channel(channel);
 }
 END_TEST
 
