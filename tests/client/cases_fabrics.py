@@ -4,7 +4,10 @@
 import functools
 import os
 import re
+import shutil
 import signal
+import subprocess
+import tempfile
 
 from cases_python import PYTHON
 from cases_trouble import leftovers, wait_clean
@@ -139,6 +142,49 @@ def openmpi_libfabric(build, provider):
         openmpi(build, {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provider_include": provider}, net=net)
 
 
+MPICH_RING = """
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+static char sent[1 << 20], got[1 << 20];
+
+int main(int argc, char **argv)
+{
+	int rank, ok = 1, all = 0;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	for (int size = 1; size <= 1 << 20; size *= 32)
+		for (int round = 0; round < 20; round++) {
+			memset(sent, rank + round, size);
+			MPI_Sendrecv(sent, size, MPI_BYTE, 1 - rank, 0, got, size, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			ok &= got[0] == 1 - rank + round && got[size - 1] == 1 - rank + round;
+		}
+	MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	if (rank == 0)
+		printf("%d of 2 ranks agree\\n", all);
+	MPI_Finalize();
+	return 0;
+}
+"""
+
+
+def mpich_ucx(build):
+    """Two ranks of MPICH, which uses UCX in Debian, exchange messages of 1 byte to 1 MiB."""
+    for program in ("mpicc.mpich", "mpiexec.mpich"):
+        if not shutil.which(program):
+            raise Skip(f"{program} is not installed")
+    with Instance(build, "mpich") as instance, tempfile.TemporaryDirectory() as folder:
+        source, program = (os.path.join(folder, name) for name in ("ring.c", "ring"))
+        with open(source, "w", encoding="ascii") as f:
+            f.write(MPICH_RING)
+        subprocess.run(["mpicc.mpich", source, "-o", program], check=True)
+        text = instance.run(["mpiexec.mpich", "-n", "2", program], env={"UCX_TLS": "rc", "UCX_NET_DEVICES": "rxe_dm0:1"})
+        if "2 of 2 ranks agree" not in text:
+            raise Failure(f"the ranks say '{text}'")
+
+
 def no_child_to_meet(build):
     """The server that a program starts is nobody's child: not for wait(), not where SIGCHLD is ignored."""
     script = VERBS + """
@@ -198,6 +244,7 @@ CASES = {
     "openmpi_ucx": openmpi_ucx,
     "openmpi_rxm": functools.partial(openmpi_libfabric, provider="verbs;ofi_rxm"),
     "openmpi_rxd": functools.partial(openmpi_libfabric, provider="verbs;ofi_rxd"),
+    "mpich_ucx": mpich_ucx,
     "no_child_to_meet": no_child_to_meet,
     "killed_with_child": killed_with_child,
 }

@@ -90,7 +90,7 @@ TAIL = """
 ## Defects of programs
 
 The client suite runs programs of Debian 12 under `--check`: the pingpongs, perftest, rdmacm-utils, rsockets, fio, qperf, libfabric, UCX,
-Open MPI and the Python tests of rdma-core (cases `check_clean_*` and `check_passes_*`). What it finds is left out of their checks; these
+Open MPI, MPICH and the Python tests of rdma-core (cases `check_clean_*` and `check_passes_*`). What it finds is left out of their checks; these
 are their defects:
 
 | program | finding | source | what it does |
@@ -116,6 +116,7 @@ are their defects:
 | rdma-core's Python tests | RXE-MEM-002, 003, 007 | rdma-core 44, utils.py:403, 417 | one region for all receives and sends, which the test also fills |
 | rdma-core's Python tests | RXE-MEM-004, 006 | rdma-core 44, utils.py:690 | traffic() posts one receive more than messages arrive; its region ends before the queue pair |
 | rdma-core's Python tests | RXE-LIFE-005 | rdma-core 44, test_cq.py:101 | fills a completion queue to resize it, and destroys the queue pair |
+| rdma-core's Python tests | RXE-MEM-001 | rdma-core 44, test_tag_matching.py, get_send_elements() | one buffer for the header of a rendezvous and for the message that ends it |
 | libfabric over ofi_rxm | RXE-CM-003, 007, RXE-LIFE-002, 005 | seen in Debian's libfabric 1.17 under Open MPI, not in its source | leaves ids, their channel and queue pairs |
 | UCX | RXE-LIFE-005 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:645 | destroys a queue pair before its last acknowledgements are sent |
 | UCX | RXE-MEM-004 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:644 | frees the memory of posted receives before the queue pair; line 642 says so |
