@@ -325,7 +325,8 @@ def program_of(lab, node, name):
 def lab_node(build, mode):
     """A program of one node is stopped, as by a debugger there; its peer is on another node."""
     with Lab(build, "two_hosts", mode) as lab:
-        args = [*WRITES, "-D", "5", "-p", "18515"]
+        # Six commands of the lab come before the stop: on a busy machine they take seconds.
+        args = [*WRITES, "-D", "20", "-p", "18515"]
         server = lab.start("a", *args)
         server.wait_until(lambda: lab.listens("a", 18515), "a listener on a")
         client = lab.start("b", *args, lab.address("a"))
@@ -371,7 +372,7 @@ CASES = {
     "stopped_read_bw": functools.partial(target, name="read_bw", args=["ib_read_bw", *WRITES[1:], "-D", "8"], stop=by_signal),
     "stopped_answers": answers,
     "stopped_memory_link": functools.partial(target, name="memory", args=[*WRITES, "-D", "8"], stop=by_signal, link="memory"),
-    "stopped_by_debugger": functools.partial(target, name="debugger", args=[*WRITES, "-D", "8"], stop=by_debugger),
+    "stopped_by_debugger": functools.partial(target, name="debugger", args=[*WRITES, "-D", "15"], stop=by_debugger),
     "stopped_by_freezer": functools.partial(target, name="freezer", args=[*WRITES, "-D", "8"], stop=by_freezer),
     "stopped_ethernet_link": on_interface,
     "stopped_rping": functools.partial(connected, args=RPING, bind=["-s", "-a"], join=["-c", "-a"]),
