@@ -51,12 +51,17 @@ def short(record):
     return record["name"].split(" / ")[-1]
 
 
+def is_client_case(record):
+    """A name is "PROJECT:SUITE[+SUITE]... / TEST"."""
+    return "client" in re.split(r"[:+]", record["name"].split(" / ")[0])[1:]
+
+
 def output(record):
     return (record.get("stdout") or "") + (record.get("stderr") or "")
 
 
 def to_repeat(path):
-    failed = [record for record in records(path) if is_failure(record) and "client / " in record["name"]]
+    failed = [record for record in records(path) if is_failure(record) and is_client_case(record)]
     return [short(record) for record in failed if not FOUND.search(output(record))] if len(failed) <= MOST_REPEATED else []
 
 

@@ -68,6 +68,7 @@ assert last([GUEST], "--strict") == (1, "1 passed, 1 failed, 0 skipped")
 assert tally(FIRST, "--repeat") == (0, ["b", "c"])
 assert tally([(CLIENT + str(i), FAIL, "") for i in range(9)], "--repeat") == (0, [])
 assert tally([(A, FAIL, ""), (UNIT + "u", FAIL, "")], "--repeat") == (0, ["a"])
+assert tally([("rxe_dm:client+long / d", FAIL, ""), ("rxe_dm:unit+sanitized / client", FAIL, "")], "--repeat") == (0, ["d"])
 for finding in ("ThreadSanitizer: data race", "x.c:1: f: Assertion `n > 0' failed.", "ib_send_bw: exit -11: a", "x.c:3:4: runtime error: shift"):
     assert tally([(A, FAIL, finding)], "--repeat") == (0, []), finding
     # A repeat with such a finding is a failure, also if it is the only one.
