@@ -57,7 +57,7 @@ static bool add_thread(struct breakpoint *set, pid_t tid, uintptr_t at, uint32_t
 		.bp_type = HW_BREAKPOINT_RW,
 		.bp_addr = at,
 		.bp_len = len,
-		.sample_period = 1,
+		.sample_period = BREAKPOINT_LOOP,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN,
 		.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.exclude_kernel = 1,
@@ -96,7 +96,7 @@ bool breakpoint_set(struct breakpoint *ret, const uint8_t *at, size_t len)
 	return ret->num_threads > 0;
 }
 
-/* The first sample of a thread. NULL: there is none. */
+/* The first sample of a thread, which has BREAKPOINT_LOOP accesses. NULL: there is none. */
 static const struct sample *first_sample(const struct breakpoint_thread *thread)
 {
 	const struct perf_event_mmap_page *state = thread->samples;
@@ -112,7 +112,7 @@ static const struct sample *first_sample(const struct breakpoint_thread *thread)
 		       : NULL;
 }
 
-/* False: the layer read, for itself or for a verb. */
+/* False: the layer accessed the bytes, for itself or for a verb. */
 static bool read_stack(const struct sample *sample, struct check_stack *ret)
 {
 	*ret = (struct check_stack){ .thread = sample->tid, .depth = 1, .pc = { sample->pc } };
@@ -130,15 +130,26 @@ static bool read_stack(const struct sample *sample, struct check_stack *ret)
 	return true;
 }
 
-bool breakpoint_is_hit(const struct breakpoint *set, struct check_stack *ret)
+/* The first thread that has a sample. NULL: none has. */
+static const struct sample *find_sample(const struct breakpoint *set)
 {
-	for (uint32_t i = 0; i < set->num_threads; i++) {
-		const struct sample *sample = first_sample(&set->thread[i]);
+	const struct sample *ret = NULL;
 
-		if (sample && read_stack(sample, ret))
-			return true;
-	}
-	return false;
+	for (uint32_t i = 0; i < set->num_threads && !ret; i++)
+		ret = first_sample(&set->thread[i]);
+	return ret;
+}
+
+bool breakpoint_is_loop(const struct breakpoint *set)
+{
+	return find_sample(set) != NULL;
+}
+
+bool breakpoint_stack(const struct breakpoint *set, struct check_stack *ret)
+{
+	const struct sample *sample = find_sample(set);
+
+	return sample && read_stack(sample, ret);
 }
 
 uint64_t breakpoint_ran_ns(const struct breakpoint *set)

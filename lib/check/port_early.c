@@ -60,18 +60,19 @@ void check_early_look(const uint8_t *at, size_t len)
 	const struct timespec step = { .tv_nsec = STEP_NS };
 	struct breakpoint set;
 	struct check_stack stack;
-	bool is_hit = false;
+	bool is_loop = false;
 
 	if (!check_is_on(CHECK_PORT_EARLY) || check_is_inside() ||
 	    atomic_fetch_add(&looks, 1) >= LOOKS || !breakpoint_set(&set, at, len))
 		return;
-	for (uint32_t i = 0; i < STEPS && !is_hit && breakpoint_ran_ns(&set) < RAN_NS; i++) {
+	for (uint32_t i = 0; i < STEPS && !is_loop && breakpoint_ran_ns(&set) < RAN_NS; i++) {
 		/* A bare system call: a library call would end a thread that is cancelled here. */
 		syscall(SYS_nanosleep, &step, NULL);
-		is_hit = breakpoint_is_hit(&set, &stack);
+		is_loop = breakpoint_is_loop(&set);
 	}
+	is_loop = is_loop && breakpoint_stack(&set, &stack);
 	breakpoint_clear(&set);
-	if (!is_hit)
+	if (!is_loop)
 		return;
 	atomic_store(&looks, LOOKS);
 	report(at, len, &stack);
