@@ -33,7 +33,7 @@ struct span_set {
 	/* utlists. Written under the layer's lock and the set's. */
 	struct span *first; /* all, oldest first */
 	struct span *bucket[SPAN_BUCKETS];
-	uint64_t levels; /* that have ranges, a bit each */
+	uint64_t levels; /* bit N: a range is on level N */
 	uint32_t on_level[SPAN_LEVELS];
 	_Atomic uint32_t count, num_long;
 	_Atomic uint32_t by_page[SPAN_PAGES];

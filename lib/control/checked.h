@@ -13,7 +13,7 @@
 #include "emu/limits.h"
 #include "lib/control/shared.h"
 
-#define CTL_ACCESSES	  512u /* that a process keeps; the oldest give way */
+#define CTL_ACCESSES	  512u /* in the log of a process; the oldest give way */
 #define CTL_ACCESS_PAGES  1024u
 #define CTL_ACCESS_DEPTH  14u
 #define CTL_ACCESS_OF_DM  RXE_MAX_SLOTS

@@ -103,7 +103,8 @@ START_TEST(bytes_of_nobody)
 	qp.check.attr.ah_attr.grh.dgid.raw[15] = 1;
 	qp.check.attr.dest_qp_num = RXE_MAX_SLOTS << RXE_SLOT_SHIFT;
 	ck_assert_ptr_null(target(0x500, 1).owner);
-	qp_new(&peer, &writer, 6, qp.qp.qp_num); /* of this process */
+	/* A queue pair of the same process. */
+	qp_new(&peer, &writer, 6, qp.qp.qp_num);
 	qp.check.attr.dest_qp_num = peer.qp.qp_num;
 	ck_assert_ptr_null(target(0x500, 1).owner);
 	qp.check.attr.dest_qp_num = process_qpn(&owner, 6);
@@ -139,7 +140,7 @@ START_TEST(bytes_of_device_memory)
 	ck_assert_uint_eq(device_bytes(0x501, 64).dm, 0);
 	ck_assert_uint_eq(device_bytes(0x4ff, 1).dm, 0);
 	ck_assert_uint_eq(device_bytes(0x500, 0).dm, 0);
-	/* Of a peer, only through a connection on this device. */
+	/* The queue pair is not connected on this device. */
 	ck_assert_uint_eq(target(0x500, 8).dm, 0);
 }
 END_TEST

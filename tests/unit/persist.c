@@ -260,7 +260,7 @@ START_TEST(shared_mappings_of_files)
 	ck_assert(!persist_is_possible(at + 3 * page - 1, 2));
 	ck_assert(!persist_is_possible(at + page - 1, 2));
 	ck_assert(!persist_is_possible(at, 1));
-	ck_assert(!persist_is_possible(mem, BYTES)); /* of a memfd, which has no name */
+	ck_assert(!persist_is_possible(mem, BYTES)); /* a memfd has no name */
 	map_file("a", at + page, page, MAP_PRIVATE);
 	ck_assert(!persist_is_possible(at + page, page));
 	ck_assert(!persist_is_possible(at + page, 2 * page));
