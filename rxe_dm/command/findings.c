@@ -186,6 +186,19 @@ static void print(const struct findings_area *area, const struct finding *findin
 	fprintf(to, "  specification: %s\n  remedy: %s\n", row->spec, row->remedy);
 }
 
+/* One write(2) for each finding: the program may print to the same file meanwhile. */
+static void print_whole(const struct findings_area *area, const struct finding *finding, FILE *to)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *whole = open_memstream(&text, &len);
+
+	print(area, finding, whole ? whole : to);
+	if (whole && fclose(whole) == 0)
+		fwrite(text, 1, len, to);
+	free(text);
+}
+
 void findings_print(struct findings_list *list, FILE *to)
 {
 	for (size_t i = 0; i < list->count; i++) {
@@ -195,7 +208,7 @@ void findings_print(struct findings_list *list, FILE *to)
 			const struct finding *finding = &area->map->at[area->printed];
 
 			if (is_shown(list, area, finding))
-				print(area, finding, to);
+				print_whole(area, finding, to);
 		}
 	}
 	fflush(to);

@@ -5,7 +5,9 @@ import ctypes
 import functools
 import json
 import os
+import re
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -264,6 +266,19 @@ def unkind(build):
         need(done.returncode == 0 and "--worst=" not in done.stderr, f"{done}")
 
 
+def whole_reports(build):
+    """A finding is one write, which nothing that the program prints can split: standard error keeps the bounds of writes."""
+    with Instance(build, "check_whole") as instance:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours, theirs:
+            subprocess.run([instance.command_path, "run", "--check", program_of(build), "mem_send_changed"], env=instance.env,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, timeout=60, check=False)
+            theirs.close()
+            reports = [text for text in iter(lambda: ours.recv(1 << 16).decode(), "") if "RXE-MEM-001" in text]
+        need(len(reports) == 1, f"{len(reports)} writes: {reports}")
+        need(re.search(r"\Arxe_dm: RXE-MEM-001 [^\0]*\n  remedy: .*\n\Z", reports[0]), f"a part of a report: {reports}")
+
+
 def exit_in_handler(build):
     """A signal interrupts the layer, and its handler calls exit(3): most of several runs get there."""
     with Instance(build, "check_exit") as instance:
@@ -349,7 +364,8 @@ PASSES = {name: (module.CASES[name], checks) for module, names in (
 
 
 CASES = {f"check_{name}": functools.partial(mistake, name=name) for name in MISTAKES}
-CASES.update({"check_options": options, "check_sarif": sarif, "check_without": without, "check_ends": ends, "check_unkind": unkind, "check_exit_in_handler": exit_in_handler})
+CASES.update({"check_options": options, "check_sarif": sarif, "check_without": without, "check_ends": ends, "check_unkind": unkind,
+              "check_whole_reports": whole_reports, "check_exit_in_handler": exit_in_handler})
 CASES.update({f"check_clean_{name}": functools.partial(clean, name=name) for name in CLEAN})
 CASES.update({f"check_sanitized_{kind}": functools.partial(sanitized, kind=kind) for kind in ("gcc_address", "gcc_address_static", "clang_address")})
 CASES.update({f"check_passes_{name}": functools.partial(passes, name=name, case=case, checks=checks) for name, (case, checks) in PASSES.items()})
