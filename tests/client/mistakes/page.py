@@ -119,6 +119,7 @@ checks; these are their defects:
 | rdma-core's Python tests | RXE-LIFE-005 | rdma-core 44, test_cq.py:101 | fills a completion queue to resize it, and destroys the queue pair |
 | rdma-core's Python tests | RXE-MEM-001 | rdma-core 44, test_tag_matching.py, get_send_elements() | one buffer for the header of a rendezvous and for the message that ends it |
 | libfabric over ofi_rxm | RXE-CM-003, 007, RXE-LIFE-002, 005 | seen in Debian's libfabric 1.17 under Open MPI, not in its source | leaves ids, their channel and queue pairs |
+| libfabric over ofi_rxd | RXE-LIFE-005 | the same | destroys a queue pair before its last datagrams are sent, in 1 of 10 runs |
 | UCX | RXE-LIFE-005 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:645 | destroys a queue pair before its last acknowledgements are sent |
 | UCX | RXE-MEM-004 | UCX 1.13.1, src/uct/ib/ud/base/ud_iface.c:644 | frees the memory of posted receives before the queue pair; line 642 says so |
 | UCX | RXE-MEM-001 | UCX 1.13.1, src/uct/ib/ud/base/ud_ep.c:181, 1363 | uses a datagram's memory again when the peer has acknowledged it, without the completion of its send |
