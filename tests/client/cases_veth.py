@@ -292,6 +292,33 @@ def quiet(pair):
         pair.call(side, "sh", "-c", f"echo 1 > /proc/sys/net/ipv6/conf/{pair.device(side)}/disable_ipv6")
 
 
+# Two datagrams to a queue pair without the DF bit, the second one in fragments, of which the first has the number.
+BAD_FRAMES = """import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER, IP_PMTUDISC_DONT
+for size in (100, 2000):
+    s.sendto((bytes(5) + bytes.fromhex(sys.argv[2])).ljust(size), (sys.argv[1], 4791))
+"""
+
+
+def bad_frames(build):
+    """Frames to a queue pair that are no RoCE v2 are counted, each once, and stop nobody."""
+    with Pair() as pair, device(build, "vbad", pair, 0) as here, device(build, "vgood", pair, 1, "udp") as there:
+        port = free_port()
+        args = ["ibv_rc_pingpong", "-c", "-g", "0"]
+        server = here.serve(args, port)
+        [qpn] = all_values(here.show(), "qpn")
+        pair.call(1, sys.executable, "-c", BAD_FRAMES, here.address.split("/")[0], f"{qpn:06x}")
+        until(lambda: set(all_values(here.show(), "link_bad_frames")) == {2}, "2 bad frames")
+        for program in (there.join(args, port, here), server):
+            if program.wait(60) != 0:
+                raise Failure(f"{program.title} failed")
+        need_strict(here, there)
+        counted = set(all_values(here.show(), "link_bad_frames"))
+        if counted != {2}:
+            raise Failure(f"link_bad_frames: {counted}, expected 2")
+
+
 def raw_programs(build):
     """Raw queue pairs on an interface, of one device: the tests of the private wire hold there, too."""
     with Pair(mtu=4200) as pair, device(build, "vraw", pair, 0) as here:
@@ -433,6 +460,7 @@ CASES = {
     "vethdev_gateway": gateway,
     "vethdev_neighbors": neighbors,
     "vethdev_ordinary_user": ordinary_user,
+    "vethdev_bad_frames": bad_frames,
     "vethdev_refused": refused,
     "vethdev_raw": raw_programs,
     "vethdev_raw_perftest": raw_perftest,
