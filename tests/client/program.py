@@ -4,6 +4,7 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -66,8 +67,9 @@ class Program:
         try:
             return self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
+            where = stacks(self.pid)
             self.end()
-            raise Failure(f"{self.title}: still running after {timeout_s} s") from None
+            raise Failure(f"{self.title}: still running after {timeout_s} s\n{where}") from None
 
     def wait_until(self, condition, what, timeout_s=30):
         """Until condition() is true; a failure when the program ends first or the bound passes."""
@@ -124,6 +126,19 @@ def session_of(leader):
         except (ValueError, OSError):
             continue
     return sorted(pids, key=lambda pid: pid != leader)
+
+
+def stacks(leader):
+    """Where the threads of its session are, by gdb(1) if there is one: what hangs tells why."""
+    if not shutil.which("gdb"):
+        return "gdb is not installed, which would show where"
+    said = []
+    for pid in session_of(leader):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(["gdb", "-batch", "-p", str(pid), "-ex", "thread apply all bt"], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, errors="replace", timeout=30, check=False)
+            said += [line for line in done.stdout.splitlines() if line.startswith(("Thread ", "#"))]
+    return "\n".join(said)
 
 
 def is_server(pid):
