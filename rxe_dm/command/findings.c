@@ -186,16 +186,20 @@ static void print(const struct findings_area *area, const struct finding *findin
 	fprintf(to, "  specification: %s\n  remedy: %s\n", row->spec, row->remedy);
 }
 
-/* One write(2) for each finding: the program may print to the same file meanwhile. */
+/* Prints a finding to an unbuffered stream by one write(2): the program may print to the same file
+ * meanwhile. Without memory for the text, by several. */
 static void print_whole(const struct findings_area *area, const struct finding *finding, FILE *to)
 {
 	char *text = NULL;
 	size_t len = 0;
 	FILE *whole = open_memstream(&text, &len);
 
-	print(area, finding, whole ? whole : to);
+	if (whole)
+		print(area, finding, whole);
 	if (whole && fclose(whole) == 0)
 		fwrite(text, 1, len, to);
+	else
+		print(area, finding, to);
 	free(text);
 }
 
