@@ -96,7 +96,7 @@ bool breakpoint_set(struct breakpoint *ret, const uint8_t *at, size_t len)
 	return ret->num_threads > 0;
 }
 
-/* The first sample of a thread, which has BREAKPOINT_LOOP accesses. NULL: there is none. */
+/* The sample of a thread's access number BREAKPOINT_LOOP. NULL: it has fewer accesses. */
 static const struct sample *first_sample(const struct breakpoint_thread *thread)
 {
 	const struct perf_event_mmap_page *state = thread->samples;

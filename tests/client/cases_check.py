@@ -267,15 +267,16 @@ def unkind(build):
 
 
 def whole_reports(build):
-    """A finding is one write, which nothing that the program prints can split: standard error keeps the bounds of writes."""
+    """A finding is printed by one write(2), so the program's output cannot split it. Standard error is a socket that keeps the
+    bounds of writes."""
     with Instance(build, "check_whole") as instance:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours, theirs:
-            subprocess.run([instance.command_path, "run", "--check", program_of(build), "mem_send_changed"], env=instance.env,
-                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, timeout=60, check=False)
+            done = subprocess.run([instance.command_path, "run", "--check", program_of(build), "mem_send_changed"], env=instance.env,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs, timeout=60, check=False)
             theirs.close()
             reports = [text for text in iter(lambda: ours.recv(1 << 16).decode(), "") if "RXE-MEM-001" in text]
-        need(len(reports) == 1, f"{len(reports)} writes: {reports}")
+        need(done.returncode == FOUND and len(reports) == 1, f"status {done.returncode}, {len(reports)} writes: {reports}")
         need(re.search(r"\Arxe_dm: RXE-MEM-001 [^\0]*\n  remedy: .*\n\Z", reports[0]), f"a part of a report: {reports}")
 
 

@@ -125,10 +125,10 @@ def whole(build):
 
 
 def judge(text, module):
-    """unittest's closing lines: 'Ran N tests in ..' and 'OK (skipped=M)' or 'FAILED (..)'; a finding may be reported before the
-    end of such a line."""
+    """unittest's closing lines: 'Ran N tests in ..' and 'OK (skipped=M)' or 'FAILED (..)'. The report of a finding may
+    stand between a result and the end of its line."""
     ran = re.search(r"^Ran (\d+) tests? in", text, re.MULTILINE)
-    result = re.search(r"^(OK|FAILED)\b( \([^()]*\))?", text, re.MULTILINE)
+    result = re.search(r"^(OK|FAILED)( \([^()]*\))?", text, re.MULTILINE)
     if not ran or not result:
         raise Failure(f"{module}: it did not come to its end:\n{text}")
     print(f"{module}: ran {ran.group(1)}, {result.group(0)}")

@@ -292,7 +292,8 @@ def quiet(pair):
         pair.call(side, "sh", "-c", f"echo 1 > /proc/sys/net/ipv6/conf/{pair.device(side)}/disable_ipv6")
 
 
-# Two datagrams to a queue pair without the DF bit, the second one in fragments, of which the first has the number.
+# Sends 100 bytes and 2000 bytes to a queue pair, without the DF bit: a datagram, and one in two fragments. The first fragment has
+# the queue pair's number; the filter of the device's socket passes no other.
 BAD_FRAMES = """import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER, IP_PMTUDISC_DONT
@@ -302,7 +303,7 @@ for size in (100, 2000):
 
 
 def bad_frames(build):
-    """Frames to a queue pair that are no RoCE v2 are counted, each once, and stop nobody."""
+    """Each malformed frame to a queue pair is counted once, and stops nobody."""
     with Pair() as pair, device(build, "vbad", pair, 0) as here, device(build, "vgood", pair, 1, "udp") as there:
         port = free_port()
         args = ["ibv_rc_pingpong", "-c", "-g", "0"]

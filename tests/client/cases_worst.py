@@ -84,8 +84,8 @@ CORRECT = {name: module.CASES[name] for module, names in (
 
 # What these rely on: in verbs_rc no packet of a connection's last life is under way, and a send completes before the peer's answer
 # to it; in verbs_dm new device memory is zero. udaddy posts one buffer for all receives (post_recvs() in librdmacm/examples/udaddy.c),
-# and reads the GRH of the first datagram while the next ones arrive. The rendezvous of rdma-core's tests polls the completion of the
-# message that ends it as the second one (tm_traffic() in test_tag_matching.py); that of its own send may be.
+# and reads the GRH of the first datagram while the next ones arrive. test_tm_rndv takes the second completion of a CQ for that of a
+# receive; the send's may come second (tm_traffic() in rdma-core's test_tag_matching.py).
 WITHOUT = {"verbs_rc": "-qp_order,-completion_order", "verbs_dm": "-fill_dm", "rdmacm_udaddy": "-fill",
            "rdma_core_test_tag_matching": "-completion_order"}
 

@@ -129,15 +129,19 @@ def session_of(leader):
 
 
 def stacks(leader):
-    """Where the threads of its session are, by gdb(1) if there is one: what hangs tells why."""
+    """The stacks of all threads in the leader's session, by gdb(1), or why there are none."""
     if not shutil.which("gdb"):
-        return "gdb is not installed, which would show where"
+        return "gdb is not installed: no stacks"
     said = []
     for pid in session_of(leader):
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             done = subprocess.run(["gdb", "-batch", "-p", str(pid), "-ex", "thread apply all bt"], stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, errors="replace", timeout=30, check=False)
-            said += [line for line in done.stdout.splitlines() if line.startswith(("Thread ", "#"))]
+        except subprocess.TimeoutExpired:
+            said.append(f"process {pid}: gdb did not end within 30 s")
+            continue
+        lines = [line for line in done.stdout.splitlines() if line.startswith(("Thread ", "#"))]
+        said += lines or [f"process {pid}: gdb shows no stack: {done.stderr.strip()}"]
     return "\n".join(said)
 
 
