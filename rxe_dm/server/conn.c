@@ -57,9 +57,9 @@ static void set_pending(struct conn *conn, int pending)
 	struct instance *instance = conn->instance;
 
 	if (!conn->pending && pending)
-		DL_APPEND2(instance->working, conn, wprev, wnext);
+		DL_APPEND2(instance->conns.working, conn, wprev, wnext);
 	else if (conn->pending && !pending)
-		DL_DELETE2(instance->working, conn, wprev, wnext);
+		DL_DELETE2(instance->conns.working, conn, wprev, wnext);
 	conn->pending = pending;
 }
 
@@ -68,9 +68,9 @@ static void set_role(struct conn *conn, uint32_t role)
 {
 	struct instance *instance = conn->instance;
 
-	assert(instance->num_programs >= (conn->role == CTL_ROLE_PROGRAM));
-	instance->num_programs -= conn->role == CTL_ROLE_PROGRAM;
-	instance->num_programs += role == CTL_ROLE_PROGRAM;
+	assert(instance->conns.num_programs >= (conn->role == CTL_ROLE_PROGRAM));
+	instance->conns.num_programs -= conn->role == CTL_ROLE_PROGRAM;
+	instance->conns.num_programs += role == CTL_ROLE_PROGRAM;
 	conn->role = role;
 }
 
@@ -93,9 +93,9 @@ void conn_close(struct conn *conn)
 	loop_close(&instance->loop, &conn->sock);
 	loop_close(&instance->loop, &conn->death);
 	set_role(conn, 0);
-	assert(!conn->users && !conn->captures && instance->num_conns > 0);
-	DL_DELETE(instance->conns, conn);
-	instance->num_conns--;
+	assert(!conn->users && !conn->captures && instance->conns.num > 0);
+	DL_DELETE(instance->conns.all, conn);
+	instance->conns.num--;
 	free(conn);
 }
 
@@ -176,7 +176,7 @@ static void answer_hello(struct conn *conn, int status)
 		.protocol = CTL_PROTOCOL,
 		.layout = CTL_LAYOUT,
 		.status = status,
-		.server_id = conn->instance->id,
+		.server_id = conn->instance->life.id,
 		.pid = getpid(),
 		.version = RXE_DM_VERSION,
 	};
@@ -279,7 +279,7 @@ void conn_open(struct instance *instance, int fd)
 {
 	struct conn *conn = (struct conn *)calloc(1, sizeof(*conn));
 
-	assert(fd >= 0 && instance->num_conns < MAX_CONNS);
+	assert(fd >= 0 && instance->conns.num < MAX_CONNS);
 	if (!conn) {
 		close(fd);
 		return;
@@ -288,8 +288,8 @@ void conn_open(struct instance *instance, int fd)
 	conn->call.in_fd = -1;
 	conn->sock = (struct loop_source){ .fd = fd, .ready = sock_ready };
 	conn->death = (struct loop_source){ .fd = -1, .ready = death_ready };
-	DL_APPEND(instance->conns, conn);
-	instance->num_conns++;
+	DL_APPEND(instance->conns.all, conn);
+	instance->conns.num++;
 	if (!admit(conn) || loop_add(&instance->loop, &conn->sock, EPOLLIN) ||
 	    (conn->death.fd >= 0 && loop_add(&instance->loop, &conn->death, EPOLLIN)))
 		conn_close(conn);

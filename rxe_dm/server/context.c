@@ -34,7 +34,7 @@ static void answer_introduce(struct cmd_end *end, const struct ctl_introduce *in
 			     int fd)
 {
 	struct ctl_grant grant = {
-		.server_id = end->context->device->instance->id,
+		.server_id = end->context->device->instance->life.id,
 		.token = end->context->token,
 		.device = end->context->device->index,
 		.context = end->context->self->handle,
@@ -85,7 +85,7 @@ static int open_end(struct context *context, int *ret_cmd_fd)
 		return rc;
 	}
 	ctl_name_cmd(&name, geteuid(), instance->settings.instance, context->device->index,
-		     context->self->handle, instance->serial++);
+		     context->self->handle, instance->life.serial++);
 	end->context = context;
 	end->source = (struct loop_source){ .fd = pair[0], .ready = end_ready };
 	rc = bind(pair[0], (const struct sockaddr *)&name.addr, name.len) ? -errno : 0;

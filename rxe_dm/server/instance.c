@@ -41,7 +41,7 @@ static void client_accepted(struct listener *listener, int fd)
 {
 	struct instance *instance = container_of(listener, struct instance, clients);
 
-	if (instance->num_conns >= MAX_CONNS)
+	if (instance->conns.num >= MAX_CONNS)
 		close(fd);
 	else
 		conn_open(instance, fd);
@@ -54,7 +54,7 @@ static void signals_ready(struct loop_source *source, uint32_t events)
 
 	(void)events;
 	if (read(source->fd, &info, sizeof(info)) == sizeof(info))
-		instance->ending = true;
+		instance->life.ending = true;
 }
 
 static int watch_signals(struct instance *instance)
@@ -152,7 +152,7 @@ static enum instance_result bring_up(struct instance *instance)
 		return result;
 	if (!random_check())
 		return INSTANCE_FAILED;
-	random_fill(&instance->id, sizeof(instance->id));
+	random_fill(&instance->life.id, sizeof(instance->life.id));
 	if (!limit_load_profile(&instance->profile, settings->profile))
 		return INSTANCE_FAILED;
 	limit_fit_slots(settings);
@@ -184,14 +184,14 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	assert(!settings->num_addresses || settings->num_addresses == settings->devices);
 	memset(ret, 0, sizeof(*ret));
 	ret->settings = *settings;
-	ret->persistent = persistent;
+	ret->life.persistent = persistent;
 	ret->loop.epoll_fd = ret->clients.source.fd = ret->signals.fd = -1;
 	ret->local_peers.loop.epoll_fd = -1;
 	listeners_init(&ret->listeners);
-	ret->started_ns = ret->idle_since_ns = clock_now_ns();
-	ret->linger_ns = settings->linger_s * NSEC_PER_SEC;
-	if (ret->linger_ns < FIRST_CLIENT_NS)
-		ret->linger_ns = FIRST_CLIENT_NS;
+	ret->life.started_ns = ret->life.idle_since_ns = clock_now_ns();
+	ret->life.linger_ns = settings->linger_s * NSEC_PER_SEC;
+	if (ret->life.linger_ns < FIRST_CLIENT_NS)
+		ret->life.linger_ns = FIRST_CLIENT_NS;
 	result = bring_up(ret);
 	if (result != INSTANCE_UP)
 		instance_fini(ret);
@@ -200,7 +200,7 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 
 static bool is_used(const struct instance *instance)
 {
-	if (instance->num_programs)
+	if (instance->conns.num_programs)
 		return true;
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
 		if (instance->devices[i].contexts || instance->devices[i].captures.running ||
@@ -214,14 +214,14 @@ static bool is_used(const struct instance *instance)
 static uint64_t linger_end_ns(struct instance *instance, uint64_t now_ns)
 {
 	if (is_used(instance)) {
-		instance->idle_since_ns = UINT64_MAX;
-		instance->linger_ns = instance->settings.linger_s * NSEC_PER_SEC;
-	} else if (instance->idle_since_ns == UINT64_MAX) {
-		instance->idle_since_ns = now_ns;
+		instance->life.idle_since_ns = UINT64_MAX;
+		instance->life.linger_ns = instance->settings.linger_s * NSEC_PER_SEC;
+	} else if (instance->life.idle_since_ns == UINT64_MAX) {
+		instance->life.idle_since_ns = now_ns;
 	}
-	if (instance->persistent || instance->idle_since_ns == UINT64_MAX)
+	if (instance->life.persistent || instance->life.idle_since_ns == UINT64_MAX)
 		return UINT64_MAX;
-	return instance->idle_since_ns + instance->linger_ns;
+	return instance->life.idle_since_ns + instance->life.linger_ns;
 }
 
 /* Continues each call that has more to do, or waits for other processes, by one step. Returns when
@@ -233,7 +233,7 @@ static uint64_t resume_calls(const struct instance *instance, uint64_t now_ns)
 	struct conn *conn, *next;
 	uint64_t due_ns = UINT64_MAX;
 
-	DL_FOREACH_SAFE2(instance->working, conn, next, wnext)
+	DL_FOREACH_SAFE2(instance->conns.working, conn, next, wnext)
 	{
 		switch (conn_resume(conn)) {
 		case 0: break;
@@ -261,7 +261,7 @@ static uint64_t run_jobs(struct instance *instance, uint64_t now_ns)
 	due_ns = min_u64(due_ns, cm_run(instance, now_ns));
 	due_ns = min_u64(due_ns, sysfs_run(instance, now_ns));
 	due_ns = min_u64(due_ns, listeners_resume(&instance->listeners, now_ns));
-	return instance->gsi_local ? now_ns : due_ns;
+	return instance->cm.local ? now_ns : due_ns;
 }
 
 /* Reports the end of the devices to every process: queue pairs flush, and nothing hangs. */
@@ -280,7 +280,7 @@ int instance_run(struct instance *instance)
 {
 	int rc = 0;
 
-	while (!instance->ending) {
+	while (!instance->life.ending) {
 		const uint64_t now_ns = clock_now_ns();
 		uint64_t due_ns = resume_calls(instance, now_ns);
 		const uint64_t end_ns = linger_end_ns(instance, now_ns);
@@ -311,9 +311,9 @@ void instance_fini(struct instance *instance)
 	for (uint32_t i = 0; i < instance->num_devices; i++)
 		address_close(&instance->devices[i]);
 	listener_close(&instance->clients);
-	while (instance->conns)
-		conn_close(instance->conns);
-	assert(instance->num_conns == 0);
+	while (instance->conns.all)
+		conn_close(instance->conns.all);
+	assert(instance->conns.num == 0);
 	while (instance->num_devices)
 		device_fini(&instance->devices[--instance->num_devices]);
 	loop_close(&instance->loop, &instance->signals);

@@ -22,6 +22,33 @@ struct gsi_local;
 struct cma_ids;
 struct sysfs;
 
+/* One run of the server: its identity, and how long it lasts. */
+struct instance_life {
+	uint64_t id; /* random: identifies this run */
+	uint64_t serial;
+	uint64_t started_ns;
+	bool persistent;	/* runs until 'rxe_dm stop' */
+	uint64_t idle_since_ns; /* UINT64_MAX: in use */
+	uint64_t linger_ns;
+	bool ending;
+};
+
+/* Who is connected to the control socket. */
+struct instance_conns {
+	struct conn *all;
+	struct conn *working; /* their call is not done */
+	uint32_t num, num_programs;
+};
+
+/* The connection manager (cm/host.h). */
+struct instance_cm {
+	struct cma_ids *ids;
+	struct cm_failures failures;
+	struct cm_neighbor *neighbors; /* asked for, not known yet */
+	struct gsi_local *local;       /* MADs between devices of this instance (cm/gsi.h) */
+	uint32_t num_local;
+};
+
 struct instance {
 	struct ctl_settings settings; /* of a running instance: with the addresses of its devices */
 	struct ctl_profile profile;
@@ -30,23 +57,11 @@ struct instance {
 	struct listeners listeners;
 	struct listener clients; /* the control socket */
 	struct local_peers local_peers;
-	uint64_t id; /* random: identifies this run of the server */
-	uint64_t serial;
-	uint64_t started_ns;
-	bool persistent;	/* runs until 'rxe_dm stop' */
-	uint64_t idle_since_ns; /* UINT64_MAX: in use */
-	uint64_t linger_ns;
-	bool ending;
-	struct conn *conns;
-	struct conn *working; /* connections whose call is not done */
-	uint32_t num_conns, num_programs;
+	struct instance_life life;
+	struct instance_conns conns;
 	uint32_t num_devices;
 	struct device devices[CTL_DEVICE_MAX];
-	struct cma_ids *cm; /* the connection manager (cm/host.h) */
-	struct cm_failures cm_failures;
-	struct cm_neighbor *cm_neighbors; /* that are asked for */
-	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (cm/gsi.h) */
-	uint32_t num_gsi_local;
+	struct instance_cm cm;
 	struct kept_findings findings;
 	struct sysfs *sysfs; /* NULL: no program has asked for it (sysfs.h) */
 };

@@ -112,10 +112,10 @@ int serve_status(struct call *call)
 	struct ctl_msg_status *ret = &call->reply.info;
 
 	*ret = (struct ctl_msg_status){
-		.uptime_ns = clock_now_ns() - instance->started_ns,
+		.uptime_ns = clock_now_ns() - instance->life.started_ns,
 		.pid = getpid(),
 		.devices = instance->num_devices,
-		.persistent = instance->persistent,
+		.persistent = instance->life.persistent,
 		.linger_s = instance->settings.linger_s,
 		.version = RXE_DM_VERSION,
 	};
@@ -123,7 +123,7 @@ int serve_status(struct call *call)
 		ret->held |= instance->devices[i].faults.count ? CTL_HELD_BY_FAULTS : 0;
 		ret->held |= instance->devices[i].captures.running ? CTL_HELD_BY_CAPTURE : 0;
 	}
-	for (const struct conn *conn = instance->conns; conn; conn = conn->next)
+	for (const struct conn *conn = instance->conns.all; conn; conn = conn->next)
 		ret->programs += conn->role == CTL_ROLE_PROGRAM;
 	snprintf(ret->instance, sizeof(ret->instance), "%s", instance->settings.instance);
 	return 0;
@@ -133,7 +133,7 @@ int serve_stay(struct call *call)
 {
 	struct instance *instance = call->conn->instance;
 
-	instance->persistent = true;
+	instance->life.persistent = true;
 	ctl_saved_write(&instance->settings, true);
 	return 0;
 }

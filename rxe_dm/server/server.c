@@ -76,7 +76,7 @@ int server_run(const struct ctl_settings *settings, bool lingers, bool to_starte
 	reset_scheduling();
 	switch (bring_up(&instance, settings, lingers)) {
 	case INSTANCE_UP:
-		ctl_saved_write(&instance.settings, instance.persistent);
+		ctl_saved_write(&instance.settings, instance.life.persistent);
 		report_up(&instance, to_starter);
 		status = instance_run(&instance) ? 1 : 0;
 		ctl_saved_remove(settings->instance);

@@ -144,7 +144,7 @@ void control_turn(void)
 
 	for (uint32_t i = 0; i < MAX_TURNS && loop_once(&control_instance.loop, 0) > 0; i++)
 		;
-	for (conn = control_instance.conns; conn; conn = next) {
+	for (conn = control_instance.conns.all; conn; conn = next) {
 		next = conn->next;
 		if (conn->pending)
 			conn_resume(conn);
@@ -155,8 +155,8 @@ void control_turn(void)
 	(void)ranges_settle(control_device(), control_now_ns);
 	(void)time_wait_settle(control_device(), control_now_ns);
 	(void)fault_run(control_device(), control_now_ns);
-	control_instance.ending = false;
-	control_instance.persistent = true;
+	control_instance.life.ending = false;
+	control_instance.life.persistent = true;
 }
 
 static void leave(struct client *client)
@@ -466,7 +466,7 @@ static void all_leave(void)
 		control_turn();
 	control_slot_end();
 	control_cm_end();
-	MUST(!control_instance.conns && control_instance.num_conns == 0);
+	MUST(!control_instance.conns.all && control_instance.conns.num == 0);
 	MUST(!device->contexts && !device->memory.ranges.resting &&
 	     device->memory.ranges.used == 0);
 	MUST(device->slots.free.count == device->link.udp.slots - 1);

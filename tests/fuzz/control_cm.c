@@ -194,12 +194,12 @@ void control_cm_end(void)
 	withdraw_offer();
 	for (uint32_t i = 0; i < cm.num_channels && i < MAX_CHANNELS; i++)
 		close(cm.ends[i]);
-	MUST(!cma_id_next(control_instance.cm, NULL));
+	MUST(!cma_id_next(control_instance.cm.ids, NULL));
 	for (uint32_t i = 0; cm.is_used && i < MAX_DUE; i++) {
 		gsi_deliver(&control_instance);
 		(void)gsi_run(control_device(), control_now_ns);
 		due_ns = cm_run(&control_instance, control_now_ns);
-		if (due_ns == UINT64_MAX && !control_instance.gsi_local)
+		if (due_ns == UINT64_MAX && !control_instance.cm.local)
 			break;
 		if (due_ns != UINT64_MAX && due_ns > control_now_ns)
 			control_now_ns = due_ns;

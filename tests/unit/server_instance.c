@@ -95,10 +95,10 @@ static void live_with_messages(void)
 	gsi_deliver(&instance); /* these now wait for a listener */
 	for (uint32_t i = 0; i < MESSAGES; i++)
 		send_req(i % 2 ? a : b, i % 3 ? a : b);
-	ck_assert_uint_eq(instance.num_gsi_local, MESSAGES);
+	ck_assert_uint_eq(instance.cm.num_local, MESSAGES);
 	instance_fini(&instance);
-	ck_assert_ptr_null(instance.gsi_local);
-	ck_assert_uint_eq(instance.num_gsi_local, 0);
+	ck_assert_ptr_null(instance.cm.local);
+	ck_assert_uint_eq(instance.cm.num_local, 0);
 	ck_assert(!a->gsi.state && !b->gsi.state);
 	ck_assert(!a->gsi.link && !b->gsi.link);
 	ck_assert_int_eq(a->gsi.strays.fd, -1);

@@ -60,13 +60,13 @@ static void drop_request(struct cma_id_user *request)
 /* The new id of a connection request; NULL: another event, or the id has ended. */
 static struct cma_id *request_of(const struct cm_channel *channel, const struct ctl_cm_event *event)
 {
-	return cma_id_find(channel->conn->instance->cm, event->new_id);
+	return cma_id_find(channel->conn->instance->cm.ids, event->new_id);
 }
 
 /* Accounts an event that the socket has taken. */
 static void count_sent(struct cm_channel *channel, const struct ctl_cm_event *event)
 {
-	struct cma_id *id = cma_id_find(channel->conn->instance->cm, event->id);
+	struct cma_id *id = cma_id_find(channel->conn->instance->cm.ids, event->id);
 	struct cma_id *new_id = request_of(channel, event);
 
 	channel->sent++;
@@ -93,7 +93,7 @@ static void block(struct cm_channel *channel, bool blocked)
 
 static void remove_queued(struct cm_channel *channel, struct cm_queued *queued)
 {
-	struct cma_id *id = cma_id_find(channel->conn->instance->cm, queued->event.id);
+	struct cma_id *id = cma_id_find(channel->conn->instance->cm.ids, queued->event.id);
 
 	if (id)
 		cma_id_user(id)->queued--;

@@ -131,7 +131,8 @@ static void arrived(struct device *device, const struct cm_path *path, const uin
 	struct gsi *gsi = device->gsi.state;
 	struct gsi_delayed *delayed;
 
-	if (gsi->num_waiting < MAX_WAITING && cma_ids_lack_listener(device->instance->cm, mad)) {
+	if (gsi->num_waiting < MAX_WAITING &&
+	    cma_ids_lack_listener(device->instance->cm.ids, mad)) {
 		delayed = delay(gsi, path, mad, FAULT_IN, LISTENER_WAIT_NS);
 		if (delayed) {
 			delayed->wants_listener = true;
@@ -139,7 +140,7 @@ static void arrived(struct device *device, const struct cm_path *path, const uin
 			return;
 		}
 	}
-	cma_ids_input(device->instance->cm, path, mad, clock_now_ns());
+	cma_ids_input(device->instance->cm.ids, path, mad, clock_now_ns());
 }
 
 static uint32_t build_packet(struct gsi *gsi, const struct icrc_flow *flow,
@@ -179,7 +180,7 @@ static bool keep_local(struct device *device, const struct wire_train *train, ui
 	struct device *to = find_device(instance, &train->dst);
 	struct gsi_local *local = NULL;
 
-	if (to && instance->num_gsi_local < MAX_LOCAL)
+	if (to && instance->cm.num_local < MAX_LOCAL)
 		local = (struct gsi_local *)malloc(sizeof(*local));
 	if (!local)
 		return false;
@@ -194,8 +195,8 @@ static bool keep_local(struct device *device, const struct wire_train *train, ui
 						  .src = train->src,
 						  .dst = train->dst } };
 	memcpy(local->bytes, train->buf, train->len);
-	DL_APPEND(instance->gsi_local, local);
-	instance->num_gsi_local++;
+	DL_APPEND(instance->cm.local, local);
+	instance->cm.num_local++;
 	return true;
 }
 
@@ -305,11 +306,11 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 
 void gsi_deliver(struct instance *instance)
 {
-	struct gsi_local *arrived = instance->gsi_local, *local, *next;
+	struct gsi_local *arrived = instance->cm.local, *local, *next;
 
 	/* What the connection manager answers is for the next turn. */
-	instance->gsi_local = NULL;
-	instance->num_gsi_local = 0;
+	instance->cm.local = NULL;
+	instance->cm.num_local = 0;
 	DL_FOREACH_SAFE (arrived, local, next) {
 		if (!ctl_is_silent(local->to->shared))
 			receive_packet(local->to, &local->arrival);
@@ -324,7 +325,7 @@ static void pass_on(struct device *device, const struct gsi_delayed *delayed, ui
 	if (delayed->dir == FAULT_OUT)
 		send_mad(device, &delayed->path, delayed->mad);
 	else
-		cma_ids_input(device->instance->cm, &delayed->path, delayed->mad, now_ns);
+		cma_ids_input(device->instance->cm.ids, &delayed->path, delayed->mad, now_ns);
 }
 
 /* A listener may have come in this turn of the server. */
@@ -332,7 +333,7 @@ static bool is_due(const struct device *device, const struct gsi_delayed *delaye
 {
 	return delayed->due_ns <= now_ns ||
 	       (delayed->wants_listener &&
-		!cma_ids_lack_listener(device->instance->cm, delayed->mad));
+		!cma_ids_lack_listener(device->instance->cm.ids, delayed->mad));
 }
 
 uint64_t gsi_run(struct device *device, uint64_t now_ns)
@@ -393,11 +394,11 @@ static void drop_local(const struct device *device)
 	struct instance *instance = device->instance;
 	struct gsi_local *local, *next;
 
-	DL_FOREACH_SAFE (instance->gsi_local, local, next) {
+	DL_FOREACH_SAFE (instance->cm.local, local, next) {
 		if (local->to != device)
 			continue;
-		DL_DELETE(instance->gsi_local, local);
-		instance->num_gsi_local--;
+		DL_DELETE(instance->cm.local, local);
+		instance->cm.num_local--;
 		free(local);
 	}
 }

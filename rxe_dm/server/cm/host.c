@@ -62,7 +62,7 @@ static struct ctl_cm_failure *add_failure(struct cm_failures *failures, struct c
 
 void cm_refused(struct instance *instance, struct cma_id *id, const struct ctl_cm_refusal *refusal)
 {
-	add_failure(&instance->cm_failures, id, CTL_CM_EVENT_CONNECT_ERROR, refusal->status)
+	add_failure(&instance->cm.failures, id, CTL_CM_EVENT_CONNECT_ERROR, refusal->status)
 		->refusal = *refusal;
 }
 
@@ -73,7 +73,7 @@ static void put_event(void *host, struct cma_id *id, const struct ctl_cm_event *
 	struct ctl_cm_event put = *event;
 
 	if (is_failure(event->event))
-		add_failure(&instance->cm_failures, id, event->event, event->status);
+		add_failure(&instance->cm.failures, id, event->event, event->status);
 	if (instance->devices[event->addr.device].faults.count)
 		put.attr.mask = 0;
 	cm_channel_put(id, &put);
@@ -141,13 +141,13 @@ static int ask_neighbor(void *host, struct cma_id *id, uint32_t device, const st
 	neighbor->id = cma_id_handle(id);
 	neighbor->device = device;
 	neighbor->dst = *dst;
-	DL_APPEND(instance->cm_neighbors, neighbor);
+	DL_APPEND(instance->cm.neighbors, neighbor);
 	return -EINPROGRESS;
 }
 
 static void forget_neighbor(struct instance *instance, struct cm_neighbor *neighbor)
 {
-	DL_DELETE(instance->cm_neighbors, neighbor);
+	DL_DELETE(instance->cm.neighbors, neighbor);
 	free(neighbor);
 }
 
@@ -156,10 +156,10 @@ static bool run_neighbors(struct instance *instance)
 {
 	struct cm_neighbor *neighbor, *next;
 
-	DL_FOREACH_SAFE (instance->cm_neighbors, neighbor, next) {
+	DL_FOREACH_SAFE (instance->cm.neighbors, neighbor, next) {
 		struct link *link = instance->devices[neighbor->device].link.ethernet.link;
 		const int rc = ethernet_neighbor(link, &neighbor->dst, false);
-		struct cma_id *id = cma_id_find(instance->cm, neighbor->id);
+		struct cma_id *id = cma_id_find(instance->cm.ids, neighbor->id);
 
 		if (id && rc == 0)
 			continue;
@@ -168,7 +168,7 @@ static bool run_neighbors(struct instance *instance)
 			cma_id_neighbor(id, rc == 1 ? 0 : -ETIMEDOUT);
 		forget_neighbor(instance, neighbor);
 	}
-	return instance->cm_neighbors != NULL;
+	return instance->cm.neighbors != NULL;
 }
 
 static bool has_address(void *host, const struct gid *address)
@@ -222,8 +222,8 @@ int cm_open(struct instance *instance)
 		.max_ids = CM_MAX_IDS,
 	};
 
-	instance->cm = cma_ids_new(&cfg);
-	if (!instance->cm)
+	instance->cm.ids = cma_ids_new(&cfg);
+	if (!instance->cm.ids)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
 		const struct device *device = &instance->devices[i];
@@ -236,20 +236,20 @@ int cm_open(struct instance *instance)
 			.own_routes = device->link.kind != CTL_LINK_UDP,
 		};
 
-		cma_ids_add_device(instance->cm, &described);
+		cma_ids_add_device(instance->cm.ids, &described);
 	}
 	return 0;
 }
 
 void cm_close(struct instance *instance)
 {
-	for (struct conn *conn = instance->conns; instance->cm && conn; conn = conn->next)
+	for (struct conn *conn = instance->conns.all; instance->cm.ids && conn; conn = conn->next)
 		cm_end_conn(conn);
-	if (instance->cm)
-		cma_ids_free(instance->cm);
-	instance->cm = NULL;
-	while (instance->cm_neighbors)
-		forget_neighbor(instance, instance->cm_neighbors);
+	if (instance->cm.ids)
+		cma_ids_free(instance->cm.ids);
+	instance->cm.ids = NULL;
+	while (instance->cm.neighbors)
+		forget_neighbor(instance, instance->cm.neighbors);
 }
 
 uint64_t cm_run(struct instance *instance, uint64_t now_ns)
@@ -257,9 +257,9 @@ uint64_t cm_run(struct instance *instance, uint64_t now_ns)
 	const bool waits = run_neighbors(instance);
 	uint64_t deadline_ns;
 
-	if (cma_ids_deadline(instance->cm) <= now_ns)
-		cma_ids_expire(instance->cm, now_ns);
-	deadline_ns = cma_ids_deadline(instance->cm);
+	if (cma_ids_deadline(instance->cm.ids) <= now_ns)
+		cma_ids_expire(instance->cm.ids, now_ns);
+	deadline_ns = cma_ids_deadline(instance->cm.ids);
 	if (waits && deadline_ns > now_ns + NEIGHBOR_WAIT_NS)
 		deadline_ns = now_ns + NEIGHBOR_WAIT_NS;
 	return deadline_ns;
@@ -267,7 +267,7 @@ uint64_t cm_run(struct instance *instance, uint64_t now_ns)
 
 void cm_device_event(const struct device *device, uint32_t type)
 {
-	struct cma_ids *ids = device->instance->cm;
+	struct cma_ids *ids = device->instance->cm.ids;
 
 	if (ids && type == IBV_EVENT_DEVICE_FATAL)
 		cma_ids_device_event(ids, device->index, CTL_CM_EVENT_DEVICE_REMOVAL);
@@ -278,7 +278,7 @@ void cm_device_event(const struct device *device, uint32_t type)
 /* Listeners come before their connection requests, which end with them. */
 static void end_ids(const struct conn *conn)
 {
-	const struct cma_ids *ids = conn->instance->cm;
+	const struct cma_ids *ids = conn->instance->cm.ids;
 	const uint64_t now_ns = clock_now_ns();
 	struct cma_id *id, *other = NULL; /* the last one before id: of another process */
 

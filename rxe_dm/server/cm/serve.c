@@ -71,7 +71,7 @@ static int create_id(struct call *call)
 
 	if (!channel)
 		return -ENOENT;
-	rc = cma_id_create(call->conn->instance->cm, req->port_space, req->qp_type, &user, &id);
+	rc = cma_id_create(call->conn->instance->cm.ids, req->port_space, req->qp_type, &user, &id);
 	if (rc == 0)
 		call->reply.cm.handle = cma_id_handle(id);
 	return rc;
@@ -114,7 +114,7 @@ static int leave_group(struct call *call, struct cma_id *id)
 
 static void list_ids(struct call *call)
 {
-	const struct cma_ids *ids = call->conn->instance->cm;
+	const struct cma_ids *ids = call->conn->instance->cm.ids;
 	const uint32_t first = call->req.cm.id;
 	struct ctl_cm_page *page = &call->reply.cm_page;
 	struct cma_id *id = first ? cma_id_find(ids, first) : cma_id_next(ids, NULL);
@@ -188,7 +188,7 @@ static int serve_op(struct call *call, struct cma_id *id)
 	case CTL_CM_LEAVE: return leave_group(call, id);
 	case CTL_CM_LIST: list_ids(call); return 0;
 	case CTL_CM_FAILURES:
-		list_failures(&call->conn->instance->cm_failures, req->id,
+		list_failures(&call->conn->instance->cm.failures, req->id,
 			      &call->reply.cm_failures);
 		return 0;
 	case CTL_CM_REFUSED: return refused(call, id);
@@ -238,7 +238,7 @@ static const struct {
 
 static struct cma_id *id_of(const struct call *call)
 {
-	struct cma_id *id = cma_id_find(call->conn->instance->cm, call->req.cm.id);
+	struct cma_id *id = cma_id_find(call->conn->instance->cm.ids, call->req.cm.id);
 
 	return id && cma_id_user(id)->owner == call->conn ? id : NULL;
 }
