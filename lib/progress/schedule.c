@@ -119,7 +119,6 @@ static struct schedule_decision decide_until(enum schedule_action action, uint64
 void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void *arg)
 {
 	assert(is_engine_held);
-	set(&s->sleep_ns, 0);
 	atomic_store(&s->background_due_ns, UINT64_MAX);
 	atomic_store(&s->listening, false);
 	atomic_store(&s->stepping_back, false);

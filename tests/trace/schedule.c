@@ -122,6 +122,19 @@ START_TEST(after_an_expensive_yield_pollers_sleep)
 }
 END_TEST
 
+/* The process attaches again, and the machine has as many programs as before. */
+START_TEST(a_new_background_thread_lets_pollers_sleep_on)
+{
+	polls_empty(NEVER);
+	yields_for(400 * US);
+	schedule_start(&s, s.is_engine_held, NULL);
+	polls_empty(NEVER);
+	expect("     0.0 program polls, finds nothing -> YIELD\n"
+	       "   400.0 program yielded for 400.0\n"
+	       "   400.0 program polls, finds nothing -> SLEEP until 448.0\n");
+}
+END_TEST
+
 START_TEST(after_20_ms_a_yield_is_tried_again)
 {
 	polls_empty(NEVER);
@@ -340,6 +353,7 @@ static Suite *schedule_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
+	tcase_add_test(tc, a_new_background_thread_lets_pollers_sleep_on);
 
 int main(void)
 {
