@@ -61,7 +61,8 @@ class Runner:
         def limit():
             os.setsid()
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 32, 1 << 32))
+            # A capture has a ring of 16 MiB for each of 256 processes, in one file of little more than 4 GiB, most of it never written.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 33, 1 << 33))
             resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         child = subprocess.Popen([*self.alone, *command], env=os.environ | extra, cwd=workdir or self.build, preexec_fn=limit,
