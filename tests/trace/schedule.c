@@ -203,6 +203,21 @@ START_TEST(while_the_peer_runs_elsewhere_nothing_yields)
 }
 END_TEST
 
+/* It was seen for the last time at 0, and is looked for again after 12 us. */
+START_TEST(a_peer_that_ran_just_now_is_spun_for)
+{
+	peer_runs_on(OTHER_CPU);
+	polls_empty(NEVER);
+	pass(8 * US);
+	polls_empty(NEVER);
+	pass(4 * US);
+	polls_empty(NEVER);
+	expect("     0.0 program polls, finds nothing -> NOTHING\n"
+	       "     8.0 program polls, finds nothing -> NOTHING\n"
+	       "    12.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
 START_TEST(a_peer_that_waits_for_this_processor_gets_it)
 {
 	peer_runs_on(PROGRAMS_CPU);
@@ -338,10 +353,12 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, who_posts_yields_again_soon);
 	tcase_add_test(tc, a_peer_on_the_same_processor_gets_every_yield);
 	tcase_add_test(tc, after_an_expensive_yield_pollers_sleep);
+	tcase_add_test(tc, a_new_background_thread_lets_pollers_sleep_on);
 	tcase_add_test(tc, after_20_ms_a_yield_is_tried_again);
 	tcase_add_test(tc, a_sleep_ends_when_the_engine_is_due);
 	tcase_add_test(tc, who_posts_yields_as_who_polls);
 	tcase_add_test(tc, while_the_peer_runs_elsewhere_nothing_yields);
+	tcase_add_test(tc, a_peer_that_ran_just_now_is_spun_for);
 	tcase_add_test(tc, a_peer_that_waits_for_this_processor_gets_it);
 	tcase_add_test(tc, of_a_peer_on_another_host_nothing_is_known);
 	tcase_add_test(tc, beside_expensive_yields_a_poller_spins_while_its_peer_runs);
@@ -353,7 +370,6 @@ static Suite *schedule_suite(void)
 	suite_add_tcase(suite, tc);
 	return suite;
 }
-	tcase_add_test(tc, a_new_background_thread_lets_pollers_sleep_on);
 
 int main(void)
 {

@@ -300,6 +300,18 @@ START_TEST(a_long_message_keeps_its_poller_near)
 }
 END_TEST
 
+/* The thread that runs the engine does something else than poll: it registers memory. */
+START_TEST(a_program_that_polled_long_ago_is_no_poller)
+{
+	polls_packets(8);
+	pass(MS(5));
+	engine_held = true;
+	background();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "  5000.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
 START_TEST(a_delayed_ack_wakes_nobody_for_a_millisecond)
 {
 	background();
@@ -480,6 +492,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_processor_that_others_want_is_left);
 	tcase_add_test(tc, the_program_s_processor_is_left_at_once);
 	tcase_add_test(tc, a_long_message_keeps_its_poller_near);
+	tcase_add_test(tc, a_program_that_polled_long_ago_is_no_poller);
 	tcase_add_test(tc, a_delayed_ack_wakes_nobody_for_a_millisecond);
 	tcase_add_test(tc, held_acks_are_looked_at_every_millisecond);
 	tcase_add_test(tc, an_earlier_timer_wakes_the_background_thread);

@@ -88,8 +88,9 @@ static void rule(const char *text)
 	atomic_fetch_add(&faults->generation, 2);
 }
 
-/* Sends datagrams to the slot's socket. Returns their cost as their sender counts it. */
-static uint64_t offer(uint32_t n)
+/* Sends packets of this service to the slot's socket. Returns their cost as their sender counts
+ * it. */
+static uint64_t offer_of(enum wire_service service, uint32_t n)
 {
 	uint8_t bytes[WIRE_MAX_HEADERS + BYTES + ICRC_LEN] = { 0 };
 	const struct wire_packet packet = {
@@ -100,6 +101,7 @@ static uint64_t offer(uint32_t n)
 	};
 	const uint32_t len = (uint32_t)wire_emit_headers(bytes, &packet) + BYTES + ICRC_LEN;
 
+	bytes[0] = opcode_make(service, OP_SEND_ONLY);
 	for (uint32_t i = 0; i < n; i++) {
 		struct wire_train train = { .buf = bytes,
 					    .len = len,
@@ -113,6 +115,11 @@ static uint64_t offer(uint32_t n)
 		ck_assert_int_eq(link_send(peer, &train, 1), 1);
 	}
 	return (uint64_t)n * rxe_pace_cost(len);
+}
+
+static uint64_t offer(uint32_t n)
+{
+	return offer_of(WIRE_UD, n);
 }
 
 /* Receives everything that the engine would receive. */
@@ -139,6 +146,26 @@ START_TEST(without_rules)
 
 	ck_assert_uint_eq(take_all(), PACKETS);
 	ck_assert_uint_eq(taken(), cost);
+}
+END_TEST
+
+/* UC, UD and raw packets have no acknowledgements; those of RC and XRC need no credits. */
+START_TEST(services_that_need_credits)
+{
+	static const enum wire_service paced[] = { WIRE_UC, WIRE_UD, WIRE_RAW };
+	static const enum wire_service acknowledged[] = { WIRE_RC, WIRE_XRC };
+	uint64_t cost = 0;
+
+	for (size_t i = 0; i < sizeof(paced) / sizeof(paced[0]); i++) {
+		cost += offer_of(paced[i], 1);
+		ck_assert_uint_eq(take_all(), 1);
+		ck_assert_uint_eq(taken(), cost);
+	}
+	for (size_t i = 0; i < sizeof(acknowledged) / sizeof(acknowledged[0]); i++) {
+		offer_of(acknowledged[i], 1);
+		ck_assert_uint_eq(take_all(), 1);
+		ck_assert_uint_eq(taken(), cost);
+	}
 }
 END_TEST
 
@@ -204,6 +231,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, without_rules);
+	tcase_add_test(tcase, services_that_need_credits);
 	tcase_add_test(tcase, what_a_rule_drops_was_taken);
 	tcase_add_test(tcase, what_a_rule_doubles_was_taken_once);
 	tcase_add_test(tcase, what_a_rule_holds_was_taken);

@@ -273,6 +273,32 @@ START_TEST(shared_mappings_of_files)
 }
 END_TEST
 
+/* A line of /proc/self/maps has the path in column 73, and is read 511 bytes at a time. What
+ * follows in the path of this file would be a line that says that all memory is the file's. */
+START_TEST(a_path_that_reads_like_a_mapping)
+{
+	static const char line[] = "0-ffffffffffffffff rw-s 0 0:0 1 ";
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *at = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char path[PATH_MAX];
+	size_t before;
+
+	enter_folder();
+	ck_assert_int_eq(chdir(".."), 0);
+	ck_assert_ptr_nonnull(getcwd(path, sizeof(path)));
+	before = 511 - 73 - strlen(path) - 1;
+	ck_assert_uint_lt(before + sizeof(line), 255);
+	snprintf(path, sizeof(path), "%.*s%s", (int)before, "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",
+		 line);
+	ck_assert_uint_eq(strlen(path), before + sizeof(line) - 1);
+	map_file(path, at, page, MAP_SHARED);
+	ck_assert(persist_is_possible(at, page));
+	ck_assert(!persist_is_possible(at + page, page));
+	munmap(at, 2 * page);
+	remove_folder();
+}
+END_TEST
+
 START_TEST(a_file_that_was_removed)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -332,6 +358,7 @@ int main(void)
 	tcase_add_test(tests, a_thread_that_was_stopped_is_started_again);
 	tcase_add_test(tests, whole_pages_of_the_range);
 	tcase_add_test(tests, shared_mappings_of_files);
+	tcase_add_test(tests, a_path_that_reads_like_a_mapping);
 	tcase_add_test(tests, a_file_that_was_removed);
 	tcase_add_test(tests, signals_are_the_programs);
 	suite_add_tcase(suite, tests);

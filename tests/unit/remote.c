@@ -2,6 +2,8 @@
 /* Other processes write remote requests, and may change one while it runs: the values that were
  * checked are the ones that are used. */
 #include <check.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,6 +19,7 @@
 #include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
+#include "emu/qp.h"
 #include "emu/queue.h"
 #include "emu/srq.h"
 #include "lib/control/client.h"
@@ -26,19 +29,21 @@
 #include "lib/verbs/srq.h"
 #include "tests/suite.h"
 
-#define OWN	  3u
-#define OTHER	  7u
-#define INDEX	  5u
-#define KEY	  (INDEX << 16 | 0x42u)
-#define IOVA	  0x10000u
-#define PAGE	  4096u
-#define ROUNDS	  300000u
-#define UNTOUCHED 0x5a
-#define SRQN	  (OWN << RXE_SLOT_SHIFT | 1u)
-#define DOMAIN	  9u
-#define RECVS	  4u
-#define LONG	  1000u
-#define PID	  77
+#define OWN	   3u
+#define OTHER	   7u
+#define INDEX	   5u
+#define KEY	   (INDEX << 16 | 0x42u)
+#define IOVA	   0x10000u
+#define PAGE	   4096u
+#define ROUNDS	   300000u
+#define UNTOUCHED  0x5a
+#define SRQN	   (OWN << RXE_SLOT_SHIFT | 1u)
+#define DOMAIN	   9u
+#define RECVS	   4u
+#define LONG	   1000u
+#define PID	   77
+#define MS_NS	   1000000u
+#define COOKIE_LEN sizeof(uint64_t)
 
 static struct vb_device *dev;
 static struct ctl_remote_request *mailbox;
@@ -201,15 +206,18 @@ START_TEST(an_srq_takes_one_completion_for_each_receive)
 }
 END_TEST
 
-/* An owner that clears the pending bit each time, but after the request was withdrawn: the waits
- * add up to more than the time after which a silent owner's memory fails. */
+/* An owner that clears the pending bit each time, but after the request was withdrawn: each wait is
+ * twice as long as the last one, from 1 ms to 500 ms. The waits add up to more than the time after
+ * which a silent owner's memory fails. */
 START_TEST(a_slow_owner_is_waited_for)
 {
 	const struct rxe_mr mr = {
 		.kind = RXE_MR_PLAIN, .owner = OTHER, .epoch = 1, .iova = IOVA, .len = PAGE
 	};
+	const struct remote_peer *peer = &dev->progress.remote_requests.peer[OTHER];
 	struct ctl_slot *slot = &dev->attachment.shared->slot[OTHER];
 	_Atomic uint64_t *pending = dev->attachment.shared->remote_requests.pending[OTHER].from;
+	uint64_t wait_ns = MS_NS;
 	uint8_t byte;
 
 	dev->progress.remote_requests.no_vm = true;
@@ -218,6 +226,8 @@ START_TEST(a_slow_owner_is_waited_for)
 	for (uint32_t i = 0; i < 10; i++) {
 		ck_assert(!remote_read(&dev->progress, &mr, IOVA, &byte, 1));
 		ck_assert_msg(remote_was_deferred(&dev->progress), "access %u failed", i);
+		ck_assert_uint_eq(peer->wait_ns, wait_ns);
+		wait_ns = 2 * wait_ns < 500 * MS_NS ? 2 * wait_ns : 500 * MS_NS;
 		atomic_store(&pending[OWN / 64], 0);
 	}
 }
@@ -248,11 +258,20 @@ END_TEST
  * one's. */
 static struct iovec stored[4];
 static uint32_t num_stored;
+/* The answer to reads of more than a cookie: 0, or an errno. */
+static int reads_fail;
+static uint32_t num_reads;
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long num_here,
 			 const struct iovec *there, unsigned long num_there, unsigned long flags)
 {
 	ck_assert(pid == PID && num_here == 1 && num_there == 1 && flags == 0);
+	if (there->iov_len != COOKIE_LEN) {
+		num_reads++;
+		errno = reads_fail;
+		if (reads_fail)
+			return -1;
+	}
 	memcpy(here->iov_base, there->iov_base, there->iov_len);
 	return (ssize_t)there->iov_len;
 }
@@ -267,26 +286,65 @@ ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long num
 	return (ssize_t)there->iov_len;
 }
 
-START_TEST(the_kernel_stores_the_last_word_last)
+static const uint64_t cookie = 4711;
+
+/* A process of this machine whose memory the kernel lets this one read and write. */
+static struct rxe_mr region_of_other(void)
 {
-	static const uint32_t lens[] = { LONG, 12, 8, 3 };
-	static const uint64_t cookie = 4711;
-	static uint8_t bytes[LONG];
 	struct ctl_slot *slot = &dev->attachment.shared->slot[OTHER];
-	const struct rxe_mr mr = { .kind = RXE_MR_PLAIN,
-				   .owner = OTHER,
-				   .epoch = 1,
-				   .iova = IOVA,
-				   .len = PAGE,
-				   .addr = (uintptr_t)pages };
-	const uint32_t len = lens[_i], tail = len < 8 ? len : 8;
 
 	atomic_store(&slot->pid, PID);
 	atomic_store(&slot->epoch, 1);
 	slot->cookie = cookie;
 	slot->cookie_at = (uintptr_t)&cookie;
+	num_stored = num_reads = 0;
+	reads_fail = 0;
+	return (struct rxe_mr){ .kind = RXE_MR_PLAIN,
+				.owner = OTHER,
+				.epoch = 1,
+				.iova = IOVA,
+				.len = PAGE,
+				.addr = (uintptr_t)pages };
+}
+
+/* A security module permits the cookie and no more: the owner is asked, and the kernel no more. */
+START_TEST(what_the_kernel_refuses_the_owner_is_asked_for)
+{
+	const struct rxe_mr mr = region_of_other();
+	uint8_t bytes[4];
+
+	reads_fail = EPERM;
+	for (int i = 0; i < 2; i++) {
+		ck_assert(!remote_read(&dev->progress, &mr, IOVA, bytes, sizeof(bytes)));
+		ck_assert(remote_was_deferred(&dev->progress));
+	}
+	ck_assert_uint_eq(num_reads, 1);
+}
+END_TEST
+
+/* The owner has unmapped the region: the access fails at once. */
+START_TEST(unmapped_memory_is_not_asked_for)
+{
+	const struct rxe_mr mr = region_of_other();
+	uint8_t bytes[4];
+
+	reads_fail = EFAULT;
+	ck_assert(!remote_read(&dev->progress, &mr, IOVA, bytes, sizeof(bytes)));
+	ck_assert(!remote_was_deferred(&dev->progress));
+	reads_fail = 0;
+	ck_assert(remote_read(&dev->progress, &mr, IOVA, bytes, sizeof(bytes)));
+	ck_assert_uint_eq(bytes[3], UNTOUCHED);
+}
+END_TEST
+
+START_TEST(the_kernel_stores_the_last_word_last)
+{
+	static const uint32_t lens[] = { LONG, 12, 8, 3 };
+	static uint8_t bytes[LONG];
+	const struct rxe_mr mr = region_of_other();
+	const uint32_t len = lens[_i], tail = len < 8 ? len : 8;
+
 	memset(bytes, 1, sizeof(bytes));
-	num_stored = 0;
 	ck_assert(remote_write(&dev->progress, &mr, IOVA, bytes, len));
 	ck_assert_mem_eq(pages, bytes, len);
 	ck_assert_uint_eq(pages[len], UNTOUCHED);
@@ -309,6 +367,77 @@ START_TEST(leaves_what_another_process_is_asked)
 }
 END_TEST
 
+static bool waits_at_doorbell(void)
+{
+	struct pollfd doorbell = { .fd = dev->progress.remote_requests.doorbell_fd,
+				   .events = POLLIN };
+
+	return poll(&doorbell, 1, 0) == 1;
+}
+
+/* Both processes are this one. The thread that wakes reads every doorbell: one that is left would
+ * wake it again. */
+START_TEST(a_doorbell_wakes_once)
+{
+	struct ctl_slot *slot = &dev->attachment.shared->slot[OTHER];
+	struct rxe_mr mr = region_of_other();
+	uint8_t byte;
+
+	remote_open(&dev->progress);
+	memcpy(slot->doorbell, dev->attachment.shared->slot[OWN].doorbell, sizeof(slot->doorbell));
+	dev->progress.remote_requests.no_vm = true;
+	ck_assert(!waits_at_doorbell());
+	ck_assert(!remote_read(&dev->progress, &mr, IOVA, &byte, 1));
+	ck_assert(waits_at_doorbell());
+	remote_doorbell_rang(&dev->progress);
+	ck_assert(!waits_at_doorbell());
+	remote_close(&dev->progress);
+}
+END_TEST
+
+static uint32_t num_modified;
+
+static void qp_modified(struct progress *progress, struct rxe_qp *qp)
+{
+	(void)progress, (void)qp;
+	num_modified++;
+}
+
+/* In ERR and in RESET a queue pair sends nothing: the ACK that it has delayed leaves first, and the
+ * program that modifies it asks again. */
+START_TEST(an_xrc_target_sends_its_ack_before_it_ends)
+{
+	static const enum rxe_qp_state states[] = { RXE_QPS_ERR, RXE_QPS_RESET, RXE_QPS_RTS };
+	static const struct progress_owner owner = { .qp_modified = qp_modified };
+	struct rxe_engine *engine = dev->progress.engine;
+	struct rxe_qp *qp = calloc(1, sizeof(*qp));
+	const struct remote_qp name = { .qpn = OWN << RXE_SLOT_SHIFT | 1, .xrcd = DOMAIN };
+	struct remote_qp_call call = { .mask = RXE_QP_STATE };
+
+	ck_assert_ptr_nonnull(qp);
+	*qp = (struct rxe_qp){ .qpn = name.qpn, .type = RXE_QPT_XRC_RECV, .xrcd = DOMAIN };
+	qp->state = RXE_QPS_SQD;
+	qp->rc.reply.ack_delay_until_ns = 4711;
+	engine->qp[name.qpn % RXE_MAX_QP] = qp;
+	dev->progress.owner = &owner;
+	call.attr.qp_state = states[_i];
+	ck_assert(progress_lock(&dev->progress));
+	ck_assert(remote_qp_run(&dev->progress, CTL_REMOTE_QP_MODIFY, &name, &call));
+	pthread_mutex_unlock(&dev->progress.lock);
+	if (states[_i] == RXE_QPS_RTS) {
+		ck_assert(!call.is_busy);
+		ck_assert_uint_eq(qp->rc.reply.ack_delay_until_ns, 4711);
+	} else {
+		ck_assert(call.is_busy);
+		ck_assert_uint_eq(qp->rc.reply.ack_delay_until_ns, RXE_NEVER);
+		ck_assert_ptr_eq(engine->ready, qp);
+		ck_assert_uint_eq(num_modified, 0);
+	}
+	engine->qp[name.qpn % RXE_MAX_QP] = NULL;
+	free(qp);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("remote");
@@ -321,7 +450,11 @@ int main(void)
 	tcase_add_test(tcase, an_srq_takes_one_completion_for_each_receive);
 	tcase_add_test(tcase, a_slow_owner_is_waited_for);
 	tcase_add_test(tcase, requests_store_the_last_word_last);
+	tcase_add_test(tcase, what_the_kernel_refuses_the_owner_is_asked_for);
+	tcase_add_test(tcase, unmapped_memory_is_not_asked_for);
 	tcase_add_loop_test(tcase, the_kernel_stores_the_last_word_last, 0, 4);
+	tcase_add_test(tcase, a_doorbell_wakes_once);
+	tcase_add_loop_test(tcase, an_xrc_target_sends_its_ack_before_it_ends, 0, 3);
 	tcase_add_test(tcase, leaves_what_another_process_is_asked);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

@@ -104,6 +104,17 @@ END_TEST
 
 /* All the memory of the machine, some of which is in use, and one page more. No page becomes
  * present. */
+/* The count ends where the kernel reports no pages, which is once for 4096 pages. */
+START_TEST(pages_before_unmapped_ones)
+{
+	uint8_t *p = pages(10000);
+
+	munmap(p + (size_t)4096 * 4096, (size_t)4096 * 4096);
+	ck_assert_uint_eq(memory_absent(p, (size_t)10000 * 4096), (size_t)4096 * 4096);
+	munmap(p, (size_t)10000 * 4096);
+}
+END_TEST
+
 START_TEST(more_than_there_is)
 {
 	size_t all = (size_t)sysconf(_SC_PHYS_PAGES) * 4096;
@@ -441,6 +452,7 @@ int main(void)
 	tcase_add_test(tcase, probe_finds_what_is_there);
 	tcase_add_loop_test(tcase, madvise_is_refused, 0, 3);
 	tcase_add_test(tcase, pages_that_are_not_present);
+	tcase_add_test(tcase, pages_before_unmapped_ones);
 	tcase_add_test(tcase, more_than_there_is);
 	tcase_add_test(tcase, copy_survives_unmapped_memory);
 	tcase_add_test(tcase, the_last_word_lands_last);
