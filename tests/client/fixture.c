@@ -2,6 +2,7 @@
 /* The endpoints of a test: made, connected, posted to, waited for. */
 #include "fixture.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -342,6 +343,18 @@ void expect_event(struct ibv_context *context, enum ibv_event_type type)
 	ck_assert_msg(event.event_type == type, "event '%s', expected '%s'",
 		      ibv_event_type_str(event.event_type), ibv_event_type_str(type));
 	ibv_ack_async_event(&event);
+}
+
+int count_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(folder);
+	while (readdir(folder))
+		n++;
+	closedir(folder);
+	return n;
 }
 
 static uint8_t pattern(size_t at, uint32_t number)

@@ -85,6 +85,9 @@ enum ibv_qp_state end_state(struct end *end);
 /* The next asynchronous event, acknowledged; it must be this one. */
 void expect_event(struct ibv_context *context, enum ibv_event_type type);
 
+/* How many descriptors this process has. */
+int count_descriptors(void);
+
 /* A pattern that shows number and place. */
 void fill(uint8_t *bytes, size_t len, uint32_t number);
 void expect_filled(const uint8_t *bytes, size_t len, uint32_t number);

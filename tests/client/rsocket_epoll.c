@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -222,6 +224,49 @@ START_TEST(refuses)
 }
 END_TEST
 
+/* Neither the set nor the kernel's part of it stays when a descriptor is missing. */
+START_TEST(sets_without_descriptors)
+{
+	struct rlimit before, limit;
+	int free_fd = dup(0), open_before;
+
+	close(free_fd);
+	open_before = count_descriptors();
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (int i = 0; i < 2; i++) {
+		limit = before;
+		limit.rlim_cur = (rlim_t)(free_fd + i);
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		expect_errno(repoll_create(0), EMFILE);
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+		ck_assert_int_eq(count_descriptors(), open_before);
+	}
+}
+END_TEST
+
+/* The rsockets of a set are the parent's. A child has the kernel's part of the set alone. */
+START_TEST(a_child_has_no_sets_of_its_parent)
+{
+	struct epoll_event event;
+	int status;
+	pid_t pid;
+
+	add(s.server, EPOLLIN);
+	send_bytes(s.client, "x");
+	expect(s.server, EPOLLIN);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		ck_assert_int_eq(repoll_wait(epfd, &event, 1, 0), 0);
+		expect_errno(rclose(epfd), EBADF);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	expect(s.server, EPOLLIN);
+}
+END_TEST
+
 START_TEST(listeners_and_connections)
 {
 	struct sockaddr_storage addr;
@@ -410,6 +455,8 @@ static void add_tests(TCase *tests)
 	tcase_add_test(tests, edges_of_writers);
 	tcase_add_test(tests, one_shot);
 	tcase_add_test(tests, refuses);
+	tcase_add_test(tests, sets_without_descriptors);
+	tcase_add_test(tests, a_child_has_no_sets_of_its_parent);
 	tcase_add_test(tests, listeners_and_connections);
 	tcase_add_test(tests, beside_other_descriptors);
 	tcase_add_test(tests, beside_other_rsockets);

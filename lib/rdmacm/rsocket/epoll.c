@@ -7,6 +7,7 @@
  * A wait looks at each rsocket of the set, so its cost grows with their number. */
 #include "lib/rdmacm/rsocket/wait.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -94,6 +95,7 @@ static struct set *adopt(int fd)
 {
 	struct set *set = calloc(1, sizeof(*set));
 	struct epoll_event event = { .events = EPOLLIN, .data = { .ptr = set } };
+	int err;
 
 	if (!set)
 		return NULL;
@@ -102,8 +104,10 @@ static struct set *adopt(int fd)
 	pthread_mutex_init(&set->lock, NULL);
 	set->wake = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (set->wake < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, set->wake, &event)) {
+		err = errno;
 		set->refs = 1;
 		put(set);
+		errno = err;
 		return NULL;
 	}
 	pthread_mutex_lock(&sets_lock);
