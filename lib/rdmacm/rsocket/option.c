@@ -220,10 +220,7 @@ static int get_socket(struct rsocket *rs, int name, void *value, socklen_t *len)
 	case SO_LINGER: return give(value, len, &linger, sizeof(linger));
 	case SO_RCVTIMEO: return give_timeout(value, len, own->recv_timeout_ns);
 	case SO_SNDTIMEO: return give_timeout(value, len, own->send_timeout_ns);
-	case SO_ERROR:
-		if (rs->state == RS_CONNECTING)
-			rs_progress_events(rs);
-		return give_number(value, len, rs_take_error(rs));
+	case SO_ERROR: return give_number(value, len, rs_take_error(rs));
 	case SO_TYPE: return give_number(value, len, SOCK_STREAM);
 	case SO_DOMAIN: return give_number(value, len, rs->domain);
 	case SO_PROTOCOL: return give_number(value, len, IPPROTO_TCP);
