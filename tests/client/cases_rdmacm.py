@@ -200,15 +200,20 @@ def perftest(build, name, args):
 
 
 def server_killed(build):
-    """A program that waits for a request hears that the device server has died."""
+    """Programs that wait for a request, by rdma_get_request() and by raccept(), end when the device server has died."""
     with Instance(build, "cm_server_killed") as instance:
         need_library(instance)
+        stream = instance.start(["rstream", "-b", instance.address, "-p", str(free_port())])
+        stream.wait_until(lambda: listens(instance), "listener")
         program = instance.start([os.path.join(build, "examples", "rdma_echo"), "serve", instance.address, "0"])
         program.wait_for_line("listening on port")
         os.kill(instance.server_pid(), signal.SIGKILL)
         program.wait(60)
         if "rdma_get_request" not in program.text():
             raise Failure("the program did not hear of it")
+        stream.wait(60)
+        if "raccept" not in stream.text():
+            raise Failure(f"rstream said '{stream.text()}'")
 
 
 def echo(build):

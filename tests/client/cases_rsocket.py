@@ -236,7 +236,7 @@ def example(build):
             raise Failure(f"the commands said '{said}'")
 
 
-CASES = {f"rsocket_{name}": functools.partial(ours, name=name) for name in ("stream", "transfer", "iomap", "datagram", "epoll", "hostile")}
+CASES = {f"rsocket_{name}": functools.partial(ours, name=name) for name in ("stream", "transfer", "iomap", "datagram", "epoll", "hostile", "life")}
 for _program, _rows in (("rstream", RSTREAM), ("riostream", RIOSTREAM)):
     CASES.update({f"rsocket_{_program}_{name}": functools.partial(stream, program=_program, name=name, args=args)
                   for name, args in _rows.items()})

@@ -124,6 +124,7 @@ START_TEST(null_pointers)
 	expect_errno(rdma_destroy_id(NULL), EINVAL);
 	expect_errno(rdma_establish(NULL), EINVAL);
 	expect_errno(rdma_create_ep(&id, NULL, NULL, NULL), EINVAL);
+	expect_errno(rdma_get_request(NULL, &id), EINVAL);
 	expect_errno(rdma_getaddrinfo(NULL, NULL, NULL, NULL), EINVAL);
 	rdma_freeaddrinfo(NULL);
 	rdma_destroy_event_channel(NULL);

@@ -11,6 +11,7 @@
 
 #define NO_LISTENER 8  /* IBTA 12.6.7.2: invalid service ID */
 #define CONSUMER    28 /* consumer defined */
+#define EXACTLY	    2  /* a selector of a path record */
 
 static struct rdma_conn_param param_with(const char *text)
 {
@@ -59,6 +60,29 @@ START_TEST(ids_say_where_they_are)
 	ck_assert_int_eq(pair.client->route.num_paths, 1);
 	ck_assert_mem_eq(&pair.client->route.path_rec->dgid, &client->addr.ibaddr.dgid,
 			 sizeof(union ibv_gid));
+	pair_close(&pair);
+}
+END_TEST
+
+/* rdma_resolve_route(3): the path record of IBTA 15.2.5.16, which says exactly what the path is. */
+START_TEST(a_path_record)
+{
+	struct ibv_port_attr port;
+	const struct ibv_sa_path_rec *path;
+	struct pair pair;
+
+	pair_prepare(&pair, RDMA_PS_TCP);
+	path = pair.client->route.path_rec;
+	ck_assert_int_eq(ibv_query_port(pair.client->verbs, 1, &port), 0);
+	ck_assert_mem_eq(&path->sgid, &pair.client->route.addr.addr.ibaddr.sgid,
+			 sizeof(union ibv_gid));
+	ck_assert_int_eq(path->reversible, 1);
+	ck_assert_int_eq(path->numb_path, 1);
+	ck_assert_uint_eq(ntohs(path->pkey), 0xffff);
+	ck_assert_int_eq(path->mtu_selector, EXACTLY);
+	ck_assert_int_eq(path->mtu, port.active_mtu);
+	ck_assert_int_eq(path->rate_selector, EXACTLY);
+	ck_assert_int_eq(path->packet_life_time_selector, EXACTLY);
 	pair_close(&pair);
 }
 END_TEST
@@ -398,6 +422,7 @@ static void add(TCase *tests)
 {
 	tcase_add_test(tests, both_ways);
 	tcase_add_test(tests, ids_say_where_they_are);
+	tcase_add_test(tests, a_path_record);
 	tcase_add_test(tests, private_data_and_numbers);
 	tcase_add_test(tests, rejected_with_private_data);
 	tcase_add_test(tests, nobody_listens);

@@ -245,6 +245,52 @@ START_TEST(devices)
 }
 END_TEST
 
+static void *list_devices(void *arg)
+{
+	struct ibv_context **list, *device;
+	int count = 0;
+
+	pthread_barrier_wait(arg);
+	list = rdma_get_devices(&count);
+	ck_assert_ptr_nonnull(list);
+	ck_assert_int_eq(count, 1);
+	device = list[0];
+	rdma_free_devices(list);
+	return device;
+}
+
+/* Each device is opened once in a process, also by threads that ask at the same time. */
+START_TEST(devices_of_several_threads)
+{
+	pthread_barrier_t barrier;
+	pthread_t threads[4];
+	void *found[4];
+
+	pthread_barrier_init(&barrier, NULL, 4);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, list_devices, &barrier), 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_join(threads[i], &found[i]), 0);
+	for (int i = 1; i < 4; i++)
+		ck_assert_ptr_eq(found[i], found[0]);
+	pthread_barrier_destroy(&barrier);
+}
+END_TEST
+
+/* The channel of an id that waits ends with the id. */
+START_TEST(ids_that_end_leave_no_descriptor)
+{
+	int before = 0;
+
+	for (int i = 0; i < 5; i++) {
+		ck_assert_int_eq(rdma_destroy_id(id_open(NULL, RDMA_PS_TCP)), 0);
+		if (i == 0) /* the server's connection stays */
+			before = count_descriptors();
+	}
+	ck_assert_int_eq(count_descriptors(), before);
+}
+END_TEST
+
 /* A sender and a receiver of one group. */
 START_TEST(groups)
 {
@@ -358,12 +404,14 @@ END_TEST
 
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, devices_of_several_threads); /* while none is open */
 	tcase_add_test(tests, addresses);
 	tcase_add_test(tests, addresses_of_the_hints);
 	tcase_add_test(tests, endpoints);
 	tcase_add_test(tests, connect_data);
 	tcase_add_test(tests, calls_that_wait_and_calls_that_do_not);
 	tcase_add_test(tests, devices);
+	tcase_add_test(tests, ids_that_end_leave_no_descriptor);
 	tcase_add_test(tests, groups);
 	tcase_add_test(tests, the_other_process_is_killed);
 	tcase_add_test(tests, child_of_fork);

@@ -183,6 +183,8 @@ START_TEST(connected)
 	ck_assert_int_eq(rshutdown(client.fd, SHUT_RDWR), 0);
 	expect_errno(rsend(client.fd, "x", 1, 0), EPIPE);
 	ck_assert_int_eq(rread(client.fd, bytes, 1), 0);
+	ck_assert_int_eq(receive_from(&client, bytes, 1, &from), 0);
+	ck_assert_uint_eq(from.len, 0); /* no sender */
 	leave(&server);
 	leave(&client);
 	leave(&other);
@@ -418,6 +420,44 @@ START_TEST(many_clients)
 }
 END_TEST
 
+static void exchange(const struct party *a, const struct party *b)
+{
+	struct party from;
+	char byte;
+
+	for (int i = 0; i < 3; i++) {
+		send_to(a, "x", 1, b);
+		ck_assert_int_eq(receive_from(b, &byte, 1, &from), 1);
+		send_to(b, "y", 1, &from);
+		ck_assert_int_eq(receive_from(a, &byte, 1, &from), 1);
+	}
+}
+
+/* One queue pair, with what belongs to it, reaches all peers of an address. */
+START_TEST(peers_share_a_queue_pair)
+{
+	struct party first, server, clients[5];
+	int i, before = 0;
+
+	open_bound(&first);
+	open_bound(&server);
+	for (i = 0; i < 5; i++) {
+		open_bound(&clients[i]);
+		exchange(&clients[i], &first); /* now the client has its own */
+	}
+	for (i = 0; i < 5; i++) {
+		exchange(&server, &clients[i]);
+		if (i == 0)
+			before = count_descriptors();
+	}
+	ck_assert_int_eq(count_descriptors(), before);
+	for (i = 0; i < 5; i++)
+		leave(&clients[i]);
+	leave(&server);
+	leave(&first);
+}
+END_TEST
+
 /* A server with the same port and another queue pair: the client learns of it when it learns of the
  * server. */
 START_TEST(a_server_that_comes_back)
@@ -535,6 +575,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, polls);
 	tcase_add_test(tests, a_close_wakes_the_reader);
 	tcase_add_test(tests, many_clients);
+	tcase_add_test(tests, peers_share_a_queue_pair);
 	tcase_add_test(tests, a_server_that_comes_back);
 	tcase_add_test(tests, both_families);
 	tcase_add_test(tests, a_flood);

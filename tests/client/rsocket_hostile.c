@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
+#include <rdma/rdma_verbs.h>
 #include <string.h>
 
 #include "fixture.h"
@@ -27,6 +28,14 @@ static struct {
 static struct rs_sge list; /* the server's target list, in network order */
 static uint32_t size;	   /* the bytes of the server's receive buffer */
 
+static void post_receives(int n)
+{
+	struct ibv_recv_wr recv = { 0 }, *bad;
+
+	for (int i = 0; i < n; i++)
+		ck_assert_int_eq(ibv_post_recv(peer->qp, &recv, &bad), 0);
+}
+
 static void create_peer(const struct sockaddr_storage *addr)
 {
 	struct ibv_qp_init_attr attr = {
@@ -34,7 +43,6 @@ static void create_peer(const struct sockaddr_storage *addr)
 		.sq_sig_all = 1,
 		.cap = { .max_send_wr = SENDS, .max_recv_wr = SENDS, .max_send_sge = 1 },
 	};
-	struct ibv_recv_wr recv = { 0 }, *bad;
 
 	ck_assert_int_eq(rdma_create_id(NULL, &peer, NULL, RDMA_PS_TCP), 0);
 	ck_assert_int_eq(rdma_resolve_addr(peer, NULL, (struct sockaddr *)(uintptr_t)addr, 5000),
@@ -44,8 +52,7 @@ static void create_peer(const struct sockaddr_storage *addr)
 	memory_mr = ibv_reg_mr(peer->pd, &memory, sizeof(memory),
 			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	ck_assert_ptr_nonnull(memory_mr);
-	for (int i = 0; i < SENDS; i++)
-		ck_assert_int_eq(ibv_post_recv(peer->qp, &recv, &bad), 0);
+	post_receives(SENDS);
 }
 
 static void set_up(void)
@@ -55,7 +62,7 @@ static void set_up(void)
 					 .private_data_len = sizeof(data),
 					 .retry_count = 7,
 					 .rnr_retry_count = 7 };
-	const int sizes[4] = { 0, CREDITS, 65536, 0 };
+	const int sizes[4] = { CREDITS, CREDITS, 65536, 0 };
 	struct sockaddr_storage addr;
 	int listener = listen_on_sized(&addr, sizes);
 
@@ -177,6 +184,43 @@ START_TEST(more_entries_than_the_list_has)
 }
 END_TEST
 
+/* Half the credits: the server grants new ones once it has read these messages. */
+static void send_and_read(void)
+{
+	struct ibv_wc wc;
+	char byte;
+
+	for (int i = 0; i < CREDITS / 2; i++) {
+		announce(1);
+		while (ibv_poll_cq(peer->send_cq, 1, &wc) == 0)
+			;
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+		ck_assert_int_eq(rread(server, &byte, 1), 1);
+	}
+}
+
+/* A peer without receives takes no credits: they wait, in a few entries of the server's send queue,
+ * and the others are left to data. */
+START_TEST(credits_that_the_peer_does_not_take)
+{
+	struct ibv_qp_attr soon = { .min_rnr_timer = 1 }; /* 10 us */
+	struct pollfd pollfd = { .fd = server, .events = POLLIN };
+	struct ibv_wc wc;
+
+	ck_assert_int_eq(ibv_modify_qp(peer->qp, &soon, IBV_QP_MIN_RNR_TIMER), 0);
+	for (int i = 0; i < SENDS + 2 * CREDITS; i++)
+		send_and_read();
+	ck_assert_int_eq(rpoll(&pollfd, 1, 0), 0);
+	ck_assert_int_eq(rfcntl(server, F_SETFL, O_NONBLOCK), 0);
+	for (int taken = 0; taken < SENDS; taken++)
+		ck_assert_int_eq(rdma_get_recv_comp(peer, &wc), 1);
+	post_receives(SENDS);
+	announce(1);
+	ck_assert_int_eq(rpoll(&pollfd, 1, -1), 1);
+	ck_assert_int_eq(pollfd.revents, POLLIN);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -185,6 +229,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, more_messages_than_credits);
 	tcase_add_test(tests, an_entry_before_its_message);
 	tcase_add_test(tests, more_entries_than_the_list_has);
+	tcase_add_test(tests, credits_that_the_peer_does_not_take);
 }
 
 int main(void)

@@ -63,6 +63,9 @@ START_TEST(offsets)
 	off_t at;
 
 	open_mapped(&s);
+	/* No memory is there. The entry stays free. */
+	ck_assert_int_eq(riomap(s.server, NULL, 1000, PROT_WRITE, 0, 0), -1);
+	ck_assert_int_eq(errno, EFAULT);
 	at = riomap(s.server, target, 1000, PROT_WRITE, 0, -1);
 	ck_assert_int_eq(at, (off_t)(uintptr_t)target);
 	ck_assert_int_eq(riomap(s.server, target + 1000, 1000, PROT_WRITE, 0, at + 1000),
