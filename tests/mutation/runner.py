@@ -40,7 +40,8 @@ class Runner:
                 continue
             command = [part.replace("..", str(tree)) if part == ".." else part for part in test["cmd"]]
             command = command[:1] + rooms.SHORT[test["name"]] if test["name"] in rooms.SHORT else command
-            self.planned.append((test["name"], command, test["env"], test["workdir"]))
+            env = test["env"] | ({"CK_RUN_CASE": rooms.CASES[test["name"]]} if test["name"] in rooms.CASES else {})
+            self.planned.append((test["name"], command, env, test["workdir"]))
             self.targets.update(os.path.relpath(f, build) for d in test["depends"] for f in files.get(d, []))
             self.digests[test["name"]] = self.digest(test["name"], suite, sources.get(command[0], []))
         self.tests = []

@@ -317,6 +317,10 @@ START_TEST(a_setting_is_wrong)
 	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
 	ck_assert_ptr_nonnull(strstr(fixture_log(), "RXE_DM_ARENA is 'huge': it expects a size"));
 	unsetenv("RXE_DM_ARENA");
+	setenv("RXE_DM_FAULTS", "/", 1);
+	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "fault rules cannot be read from / "));
+	unsetenv("RXE_DM_FAULTS");
 	setenv("RXE_DM_INSTANCE", "a/b", 1);
 	ck_assert_int_eq(ctl_connect(&client), -EINVAL);
 	ck_assert_ptr_nonnull(strstr(fixture_log(), "RXE_DM_INSTANCE is 'a/b'"));
@@ -624,7 +628,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	TCase *tcase;
+	TCase *tcase, *waits;
 
 	if (argc == 2 && strcmp(argv[1], "client") == 0) {
 		struct ctl_device device;
@@ -643,8 +647,6 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, a_command_substitution_returns);
 	tcase_add_test(tcase, many_starters_one_server);
 	tcase_add_test(tcase, the_first_does_not_listen_yet);
-	tcase_add_test(tcase, slow_is_no_failure);
-	tcase_add_test(tcase, a_stopped_server_is_reported);
 	tcase_add_test(tcase, two_instances);
 	tcase_add_test(tcase, an_address_is_taken);
 	tcase_add_test(tcase, a_port_is_taken);
@@ -656,12 +658,16 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, settings_of_a_running_server);
 	tcase_add_test(tcase, slots_run_out);
 	tcase_add_test(tcase, stop_is_reported);
-	tcase_add_test(tcase, lingers_and_ends);
 	tcase_add_test(tcase, an_idle_server_ends_after_a_killed_client);
 	tcase_add_test(tcase, started_to_stay);
 	tcase_add_test(tcase, show_says_what_is_there);
 	tcase_add_test(tcase, the_command_refuses);
 	tcase_add_test(tcase, another_network_namespace);
 	tcase_add_test(tcase, loopback_is_down);
-	return fixture_main("server_life", (TCase *[]){ tcase, NULL });
+	waits = tcase_create("waits"); /* these take most of the time */
+	tcase_add_checked_fixture(waits, fixture_setup, fixture_teardown);
+	tcase_add_test(waits, slow_is_no_failure);
+	tcase_add_test(waits, a_stopped_server_is_reported);
+	tcase_add_test(waits, lingers_and_ends);
+	return fixture_main("server_life", (TCase *[]){ tcase, waits, NULL });
 }
