@@ -237,8 +237,15 @@ def few_descriptors(build):
 
 
 def few_descriptors_for_a_server(build):
-    """A server starts, or says which limit to raise: whatever it opens as the first that it cannot have."""
+    """A server starts, or says which limit to raise: whatever it opens as the first that it cannot have. With descriptors for some
+    programs it says for how many."""
     with Instance(build, "few_for_server", slots=2) as instance:
+        instance.prefix = ["sh", "-c", 'ulimit -n 400 && exec "$@"', "sh"]
+        started = instance.command("start", "--slots", "256")
+        programs = re.search(r"at most (\d+) programs at once", started.stdout + started.stderr)
+        if not programs or f"0 of {programs[1]} programs" not in instance.command("show").stdout:
+            raise Failure(f"{started.stdout}{started.stderr}, rxe_dm show: {instance.command('show').stdout}")
+        instance.command("stop")
         for link in ("udp", "memory"):
             for limit in range(8, 28):
                 instance.prefix = ["sh", "-c", f'ulimit -n {limit} && exec "$@"', "sh"]

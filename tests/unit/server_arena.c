@@ -5,13 +5,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rxe_dm/server/arena.h"
 #include "tests/suite.h"
 
-#define PAGE  4096u
-#define BYTES (16u * PAGE)
+#define PAGE   4096u
+#define BYTES  (16u * PAGE)
+#define NOBODY 65534
 
 static struct arena arena;
 
@@ -95,6 +98,32 @@ START_TEST(pages_that_somebody_holds)
 }
 END_TEST
 
+/* Prints nothing and ends: 0 if exactly the pages that the limit allows are locked. */
+static void lock_three_pages(void)
+{
+	const struct rlimit limit = { 3 * PAGE + 1, 3 * PAGE + 1 };
+	struct arena limited;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || (geteuid() == 0 && setuid(NOBODY)) ||
+	    arena_init(&limited, BYTES, CTL_PAGES_SMALL))
+		_exit(1);
+	_exit(limited.locked == (limited.page > PAGE ? 0 : 3 * PAGE) ? 0 : 2);
+}
+
+/* 'ulimit -l' bounds what an ordinary user locks: as many whole pages as it allows. */
+START_TEST(as_much_as_the_limit_allows_is_locked)
+{
+	const pid_t child = fork();
+	int status = -1;
+
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		lock_three_pages();
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("server_arena");
@@ -104,6 +133,7 @@ int main(void)
 	tcase_add_test(tcase, what_the_pool_can_spare);
 	tcase_add_test(tcase, nobody_cuts_it);
 	tcase_add_test(tcase, pages_that_somebody_holds);
+	tcase_add_test(tcase, as_much_as_the_limit_allows_is_locked);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -404,15 +404,15 @@ END_TEST
 START_TEST(ids_of_others)
 {
 	const uint32_t theirs = new_id(&server, CTL_CM_PS_TCP, 1);
-	const struct ctl_msg_cm wrong = { .op = CTL_CM_CREATE_ID,
-					  .channel = 99,
-					  .port_space = CTL_CM_PS_TCP };
+	const struct ctl_msg_cm wrong = { .op = CTL_CM_CREATE_ID, .channel = 99 };
+	const struct ctl_msg_cm nowhere = { .op = CTL_CM_MIGRATE, .id = theirs, .channel = 99 };
 	const struct ctl_msg_cm no_op = { .op = CTL_CM_OP_END };
 
 	ck_assert_int_eq(ask(&client, CTL_CM_QUERY, theirs), -ENOENT);
 	ck_assert_int_eq(ask(&client, CTL_CM_DESTROY_ID, theirs), -ENOENT);
 	ck_assert_int_eq(ctl_cm(client.client, &wrong, NULL), -ENOENT);
 	ck_assert_int_eq(ctl_cm(client.client, &no_op, NULL), -EINVAL);
+	ck_assert_int_eq(ctl_cm(server.client, &nowhere, NULL), -ENOENT);
 	ck_assert_int_eq(ctl_cm_channel(server.client, CTL_CM_DESTROY_CHANNEL, server.channel),
 			 -EBUSY);
 	ck_assert_int_eq(ask(&server, CTL_CM_DESTROY_ID, theirs), 0);
@@ -513,10 +513,9 @@ START_TEST(migrated_id)
 }
 END_TEST
 
-/* A program that does not read: the server keeps its events, and serves on. */
+/* A program that does not read: the server keeps its events, and serves on, also when it exits. */
 START_TEST(full_channel)
 {
-	const union ctl_cm_sockaddr group = v4("239.1.2.3", 0);
 	struct ctl_msg_cm req = { .op = CTL_CM_BIND,
 				  .id = new_id(&client, CTL_CM_PS_UDP, 10),
 				  .src = v4("127.0.0.1", 0) };
@@ -524,7 +523,7 @@ START_TEST(full_channel)
 
 	ck_assert_int_eq(ctl_cm(client.client, &req, NULL), 0);
 	req.op = CTL_CM_JOIN;
-	req.dst = group;
+	req.dst = v4("239.1.2.3", 0);
 	for (req.token = 1; req.token <= 1000; req.token++)
 		ck_assert_int_eq(ctl_cm(client.client, &req, NULL), 0);
 	for (uint64_t i = 1; i <= 1000; i++) {
@@ -532,6 +531,8 @@ START_TEST(full_channel)
 		ck_assert_uint_eq(event.mc_token, i);
 	}
 	ck_assert(!has_event(&client));
+	for (int i = 0; i < 1000; i++)
+		ck_assert_int_eq(ctl_cm(client.client, &req, NULL), 0);
 }
 END_TEST
 

@@ -1,27 +1,41 @@
 // SPDX-License-Identifier: MIT
 /* An instance within the test's process: how its loop ends, and what it frees. */
+#include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lib/control/log.h"
+#include "lib/findings/record.h"
 #include "net/wire/cm_msg.h"
+#include "net/wire/packet.h"
 #include "private_network.h"
 #include "rxe_dm/cm/cm.h"
 #include "rxe_dm/server/cm/gsi.h"
+#include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/link/address.h"
+#include "rxe_dm/server/serve.h"
 #include "tests/allocated.h"
 #include "tests/suite.h"
 
-#define MESSAGES   200u
-#define KEPT_BYTES 16384u /* malloc(3) keeps some freed blocks of each size, and counts them */
+#define DESCRIPTORS 1024
+#define INTERFACE   "rxe_test"
+#define MESSAGES    200u
+#define KEPT_BYTES  16384u /* malloc(3) keeps some freed blocks of each size, and counts them */
 
 static struct instance instance;
+static struct ctl_settings settings;
 static char last_log[600];
+static bool is_private;
 
 static void keep_line(enum ctl_log_level level, const char *line)
 {
@@ -29,13 +43,21 @@ static void keep_line(enum ctl_log_level level, const char *line)
 	snprintf(last_log, sizeof(last_log), "%s", line);
 }
 
-static void start(uint32_t devices)
+static void log_to_test(void)
 {
-	struct ctl_settings settings;
+	ctl_log_to(keep_line);
+}
 
+static void set_up(uint32_t devices)
+{
 	ctl_settings_init(&settings);
 	snprintf(settings.instance, sizeof(settings.instance), "test-%d", (int)getpid());
 	settings.devices = devices;
+}
+
+static void start(uint32_t devices)
+{
+	set_up(devices);
 	ck_assert_int_eq(instance_init(&instance, &settings, true), INSTANCE_UP);
 }
 
@@ -116,18 +138,148 @@ START_TEST(an_end_frees_what_waited)
 }
 END_TEST
 
+/* Sets the entry of each open descriptor. */
+static void list_open(bool ret[DESCRIPTORS])
+{
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		ret[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
+static void expect_open(const bool before[DESCRIPTORS])
+{
+	bool now[DESCRIPTORS];
+
+	list_open(now);
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		ck_assert_msg(now[fd] == before[fd], "descriptor %d is %s", fd,
+			      now[fd] ? "left open" : "closed");
+}
+
+/* Gives the instance findings of one program to keep. */
+static void keep_findings(void)
+{
+	struct conn conn = { .instance = &instance };
+	struct call call = { .conn = &conn,
+			     .in_fd = memfd_create("findings", MFD_CLOEXEC | MFD_ALLOW_SEALING) };
+
+	ck_assert_int_eq(ftruncate(call.in_fd, sizeof(struct findings)), 0);
+	ck_assert_int_eq(fcntl(call.in_fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	ck_assert_int_eq(serve_findings(&call), 0);
+	ck_assert_int_eq(call.in_fd, -1);
+}
+
+/* What it has opened, and nothing else. */
+START_TEST(an_end_closes_its_descriptors)
+{
+	bool before[DESCRIPTORS];
+
+	list_open(before);
+	start(2);
+	keep_findings();
+	instance_fini(&instance);
+	expect_open(before);
+}
+END_TEST
+
+static void expect_failure(enum instance_result expected, const char *why)
+{
+	static struct instance other;
+	bool before[DESCRIPTORS];
+
+	list_open(before);
+	last_log[0] = '\0';
+	ck_assert_int_eq(instance_init(&other, &settings, true), expected);
+	ck_assert_msg(strstr(last_log, why) != NULL, "%s", last_log);
+	expect_open(before);
+}
+
+/* A start that fails says why, and leaves no descriptor open. */
+START_TEST(a_name_is_taken)
+{
+	start(1);
+	expect_failure(INSTANCE_BUSY, "");
+	instance_fini(&instance);
+}
+END_TEST
+
+START_TEST(the_port_is_taken_on_all_addresses)
+{
+	const struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT) };
+	int fd;
+
+	if (!is_private)
+		return;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&any, sizeof(any)), 0);
+	set_up(1);
+	expect_failure(INSTANCE_FAILED, "UDP port 4791 is in use on all addresses");
+	close(fd);
+}
+END_TEST
+
+START_TEST(the_interface_is_down)
+{
+	if (!is_private || system("ip link add " INTERFACE " type veth && "
+				  "ip addr add 198.51.100.1/24 dev " INTERFACE))
+		return;
+	set_up(1);
+	settings.num_addresses = 1;
+	ck_assert(ctl_gid_parse(&settings.address[0], "198.51.100.1"));
+	expect_failure(INSTANCE_FAILED,
+		       "the interface " INTERFACE " is down: 'ip link set " INTERFACE " up'");
+}
+END_TEST
+
+static void send_datagram(const struct gid *to)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT) };
+	const uint8_t bytes[64] = { 0 };
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&addr.sin_addr, to->raw + 12, sizeof(addr.sin_addr));
+	ck_assert_int_eq(
+		sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)&addr, sizeof(addr)),
+		sizeof(bytes));
+	close(fd);
+}
+
+/* A process may hold a duplicate of a socket when the device ends: what arrives there then reaches
+ * no handler. */
+START_TEST(a_device_that_has_ended_handles_nothing)
+{
+	struct pollfd held = { .events = POLLIN };
+
+	set_up(1);
+	settings.allow_all_users = true;
+	ck_assert_int_eq(instance_init(&instance, &settings, true), INSTANCE_UP);
+	held.fd = fcntl(instance.devices[0].gsi.strays.fd, F_DUPFD_CLOEXEC, 0);
+	address_close(&instance.devices[0]);
+	send_datagram(&instance.devices[0].link.gid);
+	ck_assert_int_eq(poll(&held, 1, 5000), 1);
+	ck_assert_int_eq(loop_once(&instance.loop, 0), 0);
+	close(held.fd);
+	instance_fini(&instance);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("instance");
 	Suite *suite = suite_create("server_instance");
 
-	private_network();
+	is_private = private_network();
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_signal_ends_it_in_order);
 	tcase_add_test(tcase, a_loop_that_fails_ends_it_with_an_error);
 	suite_add_tcase(suite, tcase);
 	tcase = tcase_create("lives");
+	tcase_add_unchecked_fixture(tcase, log_to_test, NULL);
 	tcase_add_test(tcase, an_end_frees_what_waited);
+	tcase_add_test(tcase, an_end_closes_its_descriptors);
+	tcase_add_test(tcase, a_name_is_taken);
+	tcase_add_test(tcase, the_port_is_taken_on_all_addresses);
+	tcase_add_test(tcase, the_interface_is_down);
+	tcase_add_test(tcase, a_device_that_has_ended_handles_nothing);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

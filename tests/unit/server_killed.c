@@ -117,14 +117,14 @@ START_TEST(killed_amid_its_programs)
 }
 END_TEST
 
-/* The server ends in order, with an exit status and not by a signal, while a program still has a
- * slot. */
+/* In the foreground the server prints one line for each device. It ends in order, with an exit
+ * status and not by a signal, while a program still has a slot. */
 START_TEST(stop_ends_in_order)
 {
+	char said[300] = "", more;
 	int status, ready[2];
 	struct program p;
 	pid_t server;
-	char byte;
 
 	ck_assert_int_eq(pipe(ready), 0);
 	server = fork();
@@ -134,12 +134,15 @@ START_TEST(stop_ends_in_order)
 		_exit(127);
 	}
 	close(ready[1]);
-	ck_assert_int_eq(read(ready[0], &byte, 1), 1); /* the server listens */
+	ck_assert_int_gt(read(ready[0], said, sizeof(said) - 1), 0); /* the server listens */
+	ck_assert_msg(strncmp(said, "rxe_dm0 at 127.", 15) == 0, "%s", said);
+	ck_assert_msg(strchr(said, '\n') == said + strlen(said) - 1, "%s", said);
 	program_open(&p);
 	ck_assert_int_eq(p.client->server_pid, server);
 	ck_assert_int_eq(kill(server, SIGTERM), 0);
 	ck_assert_int_eq(waitpid(server, &status, 0), server);
 	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	ck_assert_int_eq(read(ready[0], &more, 1), 0);
 	close(ready[0]);
 	ctl_disconnect(p.client);
 }

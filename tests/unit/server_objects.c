@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/findings/record.h"
 #include "server_fixture.h"
 
 #define ARENA (64ull << 20)
@@ -40,6 +41,7 @@ START_TEST(a_device_is_there)
 	ck_assert_uint_eq(device[0].gids[0].raw[12], 127);
 	ck_assert_str_eq(device[0].if_name, "lo");
 	ck_assert_uint_eq(device[0].max_mtu, 4096);
+	ck_assert_uint_ge(device[0].rcvbuf, 4096); /* more than one packet */
 	ck_assert_uint_eq(device[0].arena_bytes, ARENA);
 	ck_assert_uint_ne(device[0].node_guid, 0);
 	ck_assert_uint_ne(device[0].sys_image_guid, 0);
@@ -441,11 +443,16 @@ END_TEST
 
 START_TEST(umems)
 {
-	struct ctl_reg_mr plain = { .addr = (uintptr_t)buffer, .len = sizeof(buffer) };
+	struct ctl_reg_mr plain = { .addr = (uintptr_t)buffer,
+				    .len = sizeof(buffer),
+				    .rights = RXE_LOCAL_WRITE | RXE_REMOTE_READ };
 	struct ctl_reg_mr reg = { .pd = p.pd, .addr = 16, .len = 16 };
 	uint32_t umem, mr, key;
+	struct ctl_object seen;
 
 	ck_assert_int_eq(ctl_reg_umem(&p.context, &plain, &umem), 0);
+	ck_assert_int_eq(ctl_query(&p.context, CTL_KIND_UMEM, umem, &seen), 0);
+	ck_assert_uint_eq(seen.rights, RXE_LOCAL_WRITE | RXE_REMOTE_READ);
 	reg.umem = umem;
 	ck_assert_int_eq(ctl_reg_mr(&p.context, &reg, &mr, &key), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].addr, (uintptr_t)buffer + 16);
@@ -455,6 +462,39 @@ START_TEST(umems)
 	reg.addr = sizeof(buffer);
 	ck_assert_int_eq(ctl_reg_mr(&p.context, &reg, &mr, &key), -EINVAL);
 	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_UMEM, umem), 0);
+}
+END_TEST
+
+/* Gives the server a memfd of this length as findings. */
+static int keep_findings(size_t len, unsigned int seals)
+{
+	const int fd = memfd_create("findings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int rc;
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)len), 0);
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
+	rc = ctl_keep_findings(p.client, fd);
+	close(fd);
+	return rc;
+}
+
+static uint32_t kept_findings(void)
+{
+	struct ctl_call call = { .req = { .op = CTL_FINDINGS, .handle = UINT32_MAX }, .in_fd = -1 };
+
+	ck_assert_int_eq(ctl_do(p.client, &call, 0), 0);
+	return call.reply.findings.count;
+}
+
+/* A command maps the findings of other programs: no program can make that raise SIGBUS. */
+START_TEST(findings_of_a_sealed_length)
+{
+	ck_assert_int_eq(keep_findings(sizeof(struct findings), F_SEAL_GROW), -EINVAL);
+	ck_assert_int_eq(keep_findings(sizeof(struct findings) - 1, F_SEAL_SHRINK), -EINVAL);
+	ck_assert_uint_eq(kept_findings(), 0);
+	ck_assert_int_eq(keep_findings(sizeof(struct findings), F_SEAL_SHRINK), 0);
+	ck_assert_uint_eq(kept_findings(), 1);
+	program_close(&p);
 }
 END_TEST
 
@@ -514,6 +554,7 @@ int main(void)
 	tcase_add_test(tcase, closing_frees_what_was_left);
 	tcase_add_test(tcase, hints);
 	tcase_add_test(tcase, umems);
+	tcase_add_test(tcase, findings_of_a_sealed_length);
 	tcase_add_test(tcase, threads);
 	return fixture_main("server_objects", (TCase *[]){ tcase, NULL });
 }
