@@ -25,6 +25,7 @@
 
 #define NAME	 "rxe_dm/4791/"
 #define MAGIC	 "rxe_dmL1"
+#define NOBODY	 65534
 #define SLOW_MS	 1000
 #define SENT_LEN (8 + sizeof(struct udp_local))
 
@@ -81,6 +82,24 @@ static void slow_peer(int channel)
 	ck_assert_int_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
 	ck_assert_int_eq(accept(fd, NULL, NULL), -1);
 	ck_assert_int_eq(errno, EAGAIN);
+}
+
+/* Plays two servers, the first one of another user. */
+static void two_users(int channel)
+{
+	int connection[2][2], fd[2], server;
+
+	ck_assert_int_eq(seteuid(NOBODY), 0);
+	fd[0] = hold_address(&first, connection[0]);
+	ck_assert_int_eq(seteuid(0), 0);
+	fd[1] = hold_address(&second, connection[1]);
+	channel_say(channel);
+	for (int i = 0; i < 2; i++) {
+		server = accept(fd[i], NULL, NULL);
+		ck_assert_int_ge(server, 0);
+		answer(server, i ? &second : &first);
+	}
+	channel_wait(channel);
 }
 
 /* Plays two servers, of which the first one exits when the test says so. */
@@ -215,6 +234,31 @@ START_TEST(the_ports_of_a_server_that_has_exited_are_foreign)
 }
 END_TEST
 
+/* --allow-users names users whose packets pass like those of the server's own user. */
+START_TEST(the_ports_of_an_allowed_user_are_trusted)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT) };
+	char address[CTL_GID_STR_MAX];
+	struct program p;
+	int channel, fd[2];
+	pid_t peers;
+
+	if (geteuid() != 0)
+		return;
+	peers = child_start(two_users, &channel);
+	channel_wait(channel);
+	ck_assert_int_eq(fixture_command("start", "--allow-users", "1,65534", NULL), 0);
+	program_open(&p);
+	ck_assert_int_eq(inet_pton(AF_INET, fixture_address(p.client, address), &to.sin_addr), 1);
+	fd[0] = open_sender(&first);
+	fd[1] = open_sender(&second);
+	stay_on_this_processor();
+	ck_assert(first_peer_is_trusted(fd, &p, &to));
+	program_close(&p);
+	child_kill(peers);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("peers");
@@ -223,5 +267,6 @@ int main(void)
 	tcase_add_test(tcase, a_slow_peer_is_waited_for);
 	tcase_add_test(tcase, a_stopped_peer_is_not_waited_for);
 	tcase_add_test(tcase, the_ports_of_a_server_that_has_exited_are_foreign);
+	tcase_add_test(tcase, the_ports_of_an_allowed_user_are_trusted);
 	return fixture_main("server_peers", (TCase *[]){ tcase, NULL });
 }
