@@ -50,7 +50,7 @@ static void end_ready(struct loop_source *source, uint32_t events)
 	struct cmd_end *end = container_of(source, struct cmd_end, source);
 	struct context *context = end->context;
 	struct ctl_introduce intro;
-	size_t num_fds = 0;
+	size_t num_fds;
 	ssize_t n;
 	int fd;
 

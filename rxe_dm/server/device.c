@@ -175,7 +175,6 @@ void device_fini(struct device *device)
 	index_queue_fini(&device->slots.free);
 	if (device->shared_fd >= 0)
 		close(device->shared_fd);
-	device->shared_fd = -1;
 	range_map_fini(&device->memory.ranges);
 	arena_fini(&device->memory.arena);
 	address_close(device);

@@ -290,7 +290,6 @@ void local_peers_fini(struct instance *instance)
 {
 	if (instance->local_peers.loop.epoll_fd >= 0)
 		close(instance->local_peers.loop.epoll_fd);
-	instance->local_peers.loop.epoll_fd = -1;
 }
 
 int local_peers_open(struct device *device)
