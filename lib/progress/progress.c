@@ -97,7 +97,6 @@ int progress_start(struct progress *progress)
 	progress->tx_first = progress->tx_count = 0;
 	progress->credits = (struct credits){ 0 };
 	progress->arrivals = (struct arrivals){ 0 };
-	progress->all_fd = progress->events_fd = -1;
 	remote_open(progress);
 	ctl_published_init();
 	/* A capture that is under way also gets the first packet. */
