@@ -14,6 +14,7 @@
 #include "lib/control/client.h"
 #include "lib/progress/fault.h"
 #include "lib/progress/link.h"
+#include "lib/progress/local_peer.h"
 #include "lib/progress/progress.h"
 #include "net/link/udp/udp.h"
 #include "tests/suite.h"
@@ -119,6 +120,25 @@ START_TEST(rules_about_completions)
 }
 END_TEST
 
+static bool socket_is_asked(void)
+{
+	return arrivals_are_expected(&dev->progress, 0);
+}
+
+/* No process announces a packet that has waited for a rule. */
+START_TEST(packets_that_wait_for_rules_are_asked_for)
+{
+	arrivals_received(&dev->progress, NULL, 0, false, 0);
+	ck_assert(!socket_is_asked());
+	change(0, "delay dir=in time=1ms");
+	ck_assert(has_link());
+	ck_assert(socket_is_asked());
+	change(0, "");
+	ck_assert(!has_link());
+	ck_assert(!socket_is_asked());
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("faults");
@@ -128,6 +148,7 @@ int main(void)
 	tcase_add_test(tests, rules_come_and_go);
 	tcase_add_test(tests, an_unfinished_change_is_left_alone);
 	tcase_add_test(tests, rules_about_completions);
+	tcase_add_test(tests, packets_that_wait_for_rules_are_asked_for);
 	suite_add_tcase(suite, tests);
 	return suite_run(suite);
 }

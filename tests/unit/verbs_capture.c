@@ -2,6 +2,7 @@
 /* What a process records for a capture: packets that leave and arrive, and what fault rules do to
  * them. The shaper is real, the rings are the test's memory. */
 #include <check.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +15,9 @@
 
 #include "device_fixture.h"
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
 #include "lib/control/client.h"
 #include "lib/inject/rule.h"
 #include "lib/progress/fault.h"
@@ -21,6 +25,7 @@
 #include "lib/progress/progress.h"
 #include "net/link/capture/recorder.h"
 #include "net/link/capture/ring.h"
+#include "net/link/capture/tail.h"
 #include "net/link/fault/shaper.h"
 #include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
@@ -132,8 +137,8 @@ static void rule(const char *text)
 	inject_packet_rules(fault_shaper_rules(shaper), &rules);
 }
 
-/* Makes a train of packets psn, psn + 1, ... of one WRITE. */
-static struct wire_train train_of(uint32_t psn, uint32_t n)
+/* Makes a train of packets psn, psn + 1, ... to a queue pair. */
+static struct wire_train train_to(uint32_t dest_qpn, enum wire_op op, uint32_t psn, uint32_t n)
 {
 	struct wire_train train = { .buf = train_mem,
 				    .max_segs = TRAIN_MAX_SEGS,
@@ -143,9 +148,8 @@ static struct wire_train train_of(uint32_t psn, uint32_t n)
 	const struct icrc_flow flow = { .src = here, .dst = there };
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct wire_packet packet = { .bth = { .opcode = opcode_make(WIRE_RC,
-										   OP_WRITE_MIDDLE),
-							     .dest_qpn = PEER,
+		const struct wire_packet packet = { .bth = { .opcode = opcode_make(WIRE_RC, op),
+							     .dest_qpn = dest_qpn,
 							     .psn = psn + i } };
 		uint8_t *p = wire_train_add(&train, BTH_LEN + 64 + ICRC_LEN);
 
@@ -155,6 +159,12 @@ static struct wire_train train_of(uint32_t psn, uint32_t n)
 		icrc_store(p + BTH_LEN + 64, icrc_compute(&flow, (uint16_t)i, p, BTH_LEN + 64));
 	}
 	return train;
+}
+
+/* Packets of one WRITE. */
+static struct wire_train train_of(uint32_t psn, uint32_t n)
+{
+	return train_to(PEER, OP_WRITE_MIDDLE, psn, n);
 }
 
 static void record_departures(const struct wire_train *trains, size_t n)
@@ -172,9 +182,8 @@ static void send_train(const struct wire_train *train)
 	record_departures(out, n);
 }
 
-static void arrive(const struct gid *from, uint32_t psn)
+static void arrive_train(const struct gid *from, struct wire_train train)
 {
-	const struct wire_train train = train_of(psn, 1);
 	const struct wire_arrival arrival = {
 		.p = train.buf, .len = train.len, .src = *from, .dst = here
 	};
@@ -185,8 +194,14 @@ static void arrive(const struct gid *from, uint32_t psn)
 		recorder_arrivals.arrived(device_link->recorder, in, n);
 }
 
+static void arrive(const struct gid *from, uint32_t psn)
+{
+	arrive_train(from, train_of(psn, 1));
+}
+
 struct seen {
-	uint32_t flags, psn, len;
+	uint32_t flags, psn, len, qpn;
+	uint64_t wr_id; /* 0: the packet is of no request */
 	char note[CAPTURE_NOTE_MAX + 1];
 };
 
@@ -205,6 +220,8 @@ static size_t look(struct seen *ret, size_t max)
 		memset(&ret[n], 0, sizeof(ret[n]));
 		ret[n].flags = record->flags;
 		ret[n].len = record->len;
+		ret[n].qpn = record->flags & CAPTURE_HAS_QP ? record->qpn : 0;
+		ret[n].wr_id = record->flags & CAPTURE_HAS_WR ? record->wr_id : 0;
 		if (record->len >= BTH_LEN)
 			ret[n].psn = (uint32_t)p[9] << 16 | (uint32_t)p[10] << 8 | p[11];
 		memcpy(ret[n].note, capture_record_note(record), record->note_len);
@@ -351,6 +368,105 @@ START_TEST(answered_by_a_fault)
 }
 END_TEST
 
+/* A queue pair with a SEND of one packet and a WRITE of four under way, and a request after them
+ * that has not begun. */
+static struct rxe_send_wqe requests[4];
+
+static struct rxe_qp *connect_qp(void)
+{
+	struct rxe_engine *engine = dev->progress.engine;
+	struct rxe_qp *qp = calloc(1, sizeof(*qp));
+
+	ck_assert_ptr_nonnull(qp);
+	requests[0] = (struct rxe_send_wqe){ .wr_id = 70, .psn_first = 100, .psn_last = 100 };
+	requests[1] = (struct rxe_send_wqe){ .wr_id = 71, .psn_first = 101, .psn_last = 104 };
+	requests[2] = (struct rxe_send_wqe){ .wr_id = 72 };
+	requests[0].started = requests[1].started = RXE_WQE_STARTED;
+	qp->qpn = OURS;
+	qp->type = RXE_QPT_RC;
+	qp->flow.dst = there;
+	qp->attr.dest_qp_num = PEER;
+	qp->sq = (struct rxe_ring){
+		.mem = (uint8_t *)requests, .stride = sizeof(requests[0]), .mask = 3, .tail = 3
+	};
+	engine->qp[OURS % RXE_MAX_QP] = qp;
+	engine->num_qp = 1;
+	return qp;
+}
+
+/* The work request of a packet is that whose PSNs include the packet's. An ACK is of the request
+ * that it answers. */
+START_TEST(packets_name_their_work_requests)
+{
+	static const uint64_t wr_ids[] = { 0, 70, 71, 71, 71, 71, 0 };
+	struct rxe_qp *qp = connect_qp();
+	const struct wire_train train = train_of(99, 7);
+	struct seen seen[16];
+
+	send_train(&train);
+	ck_assert_uint_eq(look(seen, 16), 7);
+	for (uint32_t i = 0; i < 7; i++) {
+		ck_assert_uint_eq(seen[i].qpn, OURS);
+		ck_assert_uint_eq(seen[i].wr_id, wr_ids[i]);
+	}
+	arrive_train(&there, train_to(OURS, OP_ACKNOWLEDGE, 100, 1));
+	arrive_train(&there, train_to(OURS, OP_ACKNOWLEDGE, 103, 1));
+	arrive_train(&there, train_to(OURS, OP_WRITE_MIDDLE, 103, 1)); /* a request of the peer's */
+	ck_assert_uint_eq(look(seen, 16), 3);
+	ck_assert_uint_eq(seen[0].wr_id, 70);
+	ck_assert_uint_eq(seen[1].wr_id, 71);
+	ck_assert_uint_eq(seen[2].qpn, OURS);
+	ck_assert_uint_eq(seen[2].wr_id, 0);
+	free(qp);
+}
+END_TEST
+
+/* Reports of failures show the last packets, also during a capture. */
+START_TEST(the_tail_has_what_a_capture_has)
+{
+	struct rxe_qp *qp = connect_qp();
+	const struct wire_train train = train_of(100, 1);
+	struct tail_packet last[4];
+	struct seen seen[4];
+
+	device_link->tail = tail_open(&dev->progress.engine->now_ns);
+	device_link_stack(device_link);
+	ck_assert_int_eq(link_send(device_link->top, &train, 1), 1);
+	ck_assert_uint_eq(look(seen, 4), 1);
+	ck_assert_uint_eq(packet_qp_tail(qp, device_link->tail, last, 4), 1);
+	tail_close(device_link->tail);
+	device_link->tail = NULL;
+	free(qp);
+}
+END_TEST
+
+/* The device is closed during a capture: opening it again begins without one. */
+START_TEST(a_link_that_closes_ends_its_capture)
+{
+	device_link_close(device_link);
+	ck_assert_ptr_null(device_link->recorder);
+	ck_assert_ptr_null(device_link->phy);
+	ck_assert_uint_eq(atomic_load(&reader.ring->busy), 0);
+}
+END_TEST
+
+/* A daemon has closed its standard input, so the rings arrive as descriptor 0. */
+START_TEST(rings_that_are_descriptor_0)
+{
+	const int input = dup(0);
+
+	device_link_capture(&dev->progress, -1);
+	munmap(area, capture_ring_offset(BYTES, RINGS));
+	close(0);
+	begin_capture();
+	ck_assert_int_eq(fcntl(0, F_GETFD), -1);
+	if (input >= 0) {
+		dup2(input, 0);
+		close(input);
+	}
+}
+END_TEST
+
 START_TEST(no_capture_no_harm)
 {
 	struct seen seen[16];
@@ -376,6 +492,10 @@ int main(void)
 	tcase_add_test(tcase, held_back);
 	tcase_add_test(tcase, faults_on_the_way_in);
 	tcase_add_test(tcase, answered_by_a_fault);
+	tcase_add_test(tcase, packets_name_their_work_requests);
+	tcase_add_test(tcase, the_tail_has_what_a_capture_has);
+	tcase_add_test(tcase, a_link_that_closes_ends_its_capture);
+	tcase_add_test(tcase, rings_that_are_descriptor_0);
 	tcase_add_test(tcase, no_capture_no_harm);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: MIT */
+/* What the engine is told about its device, its turns, and what a poll does after one: over a link
+ * that the test plays, in a process without a server. */
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "device_fixture.h"
+#include "emu/engine.h"
+#include "emu/heap.h"
+#include "emu/limits.h"
+#include "lib/control/client.h"
+#include "lib/control/log.h"
+#include "lib/progress/link.h"
+#include "lib/progress/progress.h"
+#include "lib/progress/remote.h"
+#include "net/link/clock.h"
+#include "net/link/descriptor.h"
+#include "net/link/link.h"
+#include "tests/suite.h"
+
+#define SLOT  3u
+#define OTHER 5u
+#define MS_NS 1000000ull
+
+static struct vb_device *dev;
+static struct progress *progress;
+static uint32_t num_closed; /* times that the owner was told of closed descriptors */
+
+/* The link, and how often each of its operations was called. */
+static struct link phy;
+static uint32_t arriving, checks, ended_readable, ended_quiet;
+static _Atomic uint32_t receives, waits;
+static bool has_work;
+static int complete_error;
+static uint32_t num_lines; /* of the log */
+
+static void count_line(enum ctl_log_level level, const char *line)
+{
+	(void)level, (void)line;
+	num_lines++;
+}
+
+static int phy_send(struct link *link, const struct wire_train *trains, size_t n)
+{
+	(void)link, (void)trains;
+	return (int)n;
+}
+
+static int phy_receive(struct link *link, struct wire_arrival *ret, size_t max)
+{
+	static const uint8_t noise[4];
+	eventfd_t ignored;
+
+	(void)link;
+	ck_assert_uint_gt(max, 0);
+	eventfd_read(phy.wait_fd, &ignored);
+	atomic_fetch_add(&receives, 1);
+	if (arriving == 0)
+		return 0;
+	arriving--;
+	*ret = (struct wire_arrival){ .p = noise, .len = sizeof(noise) };
+	return 1;
+}
+
+static bool phy_wait_begins(struct link *link)
+{
+	(void)link;
+	atomic_fetch_add(&waits, 1);
+	return has_work;
+}
+
+static void phy_wait_ended(struct link *link, bool readable)
+{
+	(void)link;
+	ended_readable += readable;
+	ended_quiet += !readable;
+}
+
+static int phy_complete_arrivals(struct link *link, bool on)
+{
+	(void)link, (void)on;
+	return complete_error;
+}
+
+static bool phy_has_descriptors(const struct link *link)
+{
+	(void)link;
+	checks++;
+	return true;
+}
+
+static const struct link_ops phy_ops = {
+	.send = phy_send,
+	.receive = phy_receive,
+	.wait_begins = phy_wait_begins,
+	.wait_ended = phy_wait_ended,
+	.complete_arrivals = phy_complete_arrivals,
+	.has_descriptors = phy_has_descriptors,
+};
+
+static void descriptors_closed(struct progress *of)
+{
+	ck_assert_ptr_eq(of, progress);
+	num_closed++;
+}
+
+static const struct progress_owner owner = { .descriptors_closed = descriptors_closed };
+
+static void init_engine(void)
+{
+	ck_assert(progress_lock(progress));
+	host_init_engine(progress);
+	pthread_mutex_unlock(&progress->lock);
+}
+
+static void setup(void)
+{
+	dev = device_new(SLOT);
+	progress = &dev->progress;
+	progress->owner = &owner;
+	progress->random_state = 1;
+	dev->info.max_mtu = 4096;
+	phy = (struct link){ .ops = &phy_ops, .wait_fd = eventfd(0, EFD_NONBLOCK), .max_segs = 1 };
+	arriving = checks = ended_readable = ended_quiet = num_closed = 0;
+	atomic_store(&receives, 0);
+	atomic_store(&waits, 0);
+	has_work = false;
+	complete_error = 0;
+	num_lines = 0;
+	ctl_log_to(count_line);
+	progress->link.phy = &phy;
+	progress->tx_mem = calloc(PROGRESS_TRAINS, 65536);
+	ck_assert_ptr_nonnull(progress->tx_mem);
+	faults_open(&progress->link.faults, progress);
+	device_link_stack(&progress->link);
+	remote_open(progress);
+	progress->wake_fd = descriptor_keep(eventfd(0, EFD_NONBLOCK));
+	dev->attachment.event_fd = descriptor_keep(eventfd(0, EFD_NONBLOCK));
+	init_engine();
+}
+
+static void teardown(void)
+{
+	descriptor_close(dev->attachment.event_fd);
+	descriptor_close(progress->wake_fd);
+	remote_close(progress);
+	faults_close(&progress->link.faults);
+	free(progress->tx_mem);
+	close(phy.wait_fd);
+	device_free(dev);
+}
+
+/* The kernel reports twice the size that was asked for. */
+START_TEST(the_window_of_a_local_peer_fits_its_socket)
+{
+	static const struct {
+		enum ctl_link link;
+		uint32_t rcvbuf, window;
+	} rows[] = {
+		{ CTL_LINK_UDP, 0, RXE_WINDOW_BYTES },
+		{ CTL_LINK_UDP, 2 * RXE_WINDOW_BYTES, RXE_WINDOW_BYTES },
+		{ CTL_LINK_UDP, 2 * RXE_WINDOW_BYTES + 2000, RXE_WINDOW_BYTES + 1000 },
+		{ CTL_LINK_UDP, 2 * RXE_WINDOW_LOCAL_BYTES, RXE_WINDOW_LOCAL_BYTES },
+		{ CTL_LINK_UDP, 8 * RXE_WINDOW_LOCAL_BYTES, RXE_WINDOW_LOCAL_BYTES },
+		{ CTL_LINK_MEMORY, 8 * RXE_WINDOW_LOCAL_BYTES, RXE_WINDOW_BYTES },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		dev->info.link = rows[i].link;
+		dev->info.rcvbuf = rows[i].rcvbuf;
+		init_engine();
+		ck_assert_uint_eq(progress->engine->cfg.local_window, rows[i].window);
+	}
+}
+END_TEST
+
+/* What a profile of --profile lacks, the engine refuses. */
+START_TEST(features_that_the_profile_lacks)
+{
+	const struct ctl_profile all = { .atomic_cap = 1,
+					 .mem_mgt_extensions = 1,
+					 .flush = 1,
+					 .atomic_write = 1,
+					 .path_migration = 1,
+					 .rate_limit = 1 };
+	struct ctl_profile *profile = &dev->info.profile;
+	const struct {
+		uint32_t *feature, ops, rights, attrs;
+	} rows[] = {
+		{ &profile->atomic_cap,
+		  1u << RXE_WR_ATOMIC_CMP_AND_SWP | 1u << RXE_WR_ATOMIC_FETCH_AND_ADD,
+		  RXE_REMOTE_ATOMIC, 0 },
+		{ &profile->mem_mgt_extensions, 1u << RXE_WR_SEND_WITH_INV | 1u << RXE_WR_LOCAL_INV,
+		  0, 0 },
+		{ &profile->flush, 1u << RXE_WR_FLUSH, RXE_FLUSH_GLOBAL | RXE_FLUSH_PERSISTENT, 0 },
+		{ &profile->atomic_write, 1u << RXE_WR_ATOMIC_WRITE, 0, 0 },
+		{ &profile->path_migration, 0, 0, RXE_QP_ALT_PATH | RXE_QP_PATH_MIG_STATE },
+		{ &profile->rate_limit, 0, 0, RXE_QP_RATE_LIMIT },
+	};
+	const struct rxe_offer *offer = &progress->engine->cfg.offer;
+
+	*profile = all;
+	init_engine();
+	ck_assert_uint_eq(offer->refused_ops | offer->refused_rights | offer->refused_attrs, 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		*profile = all;
+		*rows[i].feature = 0;
+		init_engine();
+		ck_assert_uint_eq(offer->refused_ops, rows[i].ops);
+		ck_assert_uint_eq(offer->refused_rights, rows[i].rights);
+		ck_assert_uint_eq(offer->refused_attrs, rows[i].attrs);
+	}
+}
+END_TEST
+
+/* A closed window is out of use once no other process is inside an access. This process makes its
+ * accesses under the engine lock. */
+START_TEST(a_window_that_others_still_use)
+{
+	const struct rxe_host_ops *ops = progress->engine->cfg.ops;
+	struct ctl_slot *slot = dev->attachment.shared->slot;
+	uint64_t stamp;
+
+	atomic_store(&slot[SLOT].inside, 1);
+	atomic_store(&slot[1].inside, 1);
+	atomic_store(&slot[OTHER].inside, 1);
+	stamp = ops->grace_begin(progress);
+	ck_assert(!ops->grace_over(progress, stamp));
+	atomic_store(&slot[1].inside, 0);
+	ck_assert(!ops->grace_over(progress, stamp));
+	atomic_store(&slot[OTHER].inside, 0);
+	ck_assert(ops->grace_over(progress, stamp));
+}
+END_TEST
+
+/* Without memory for copies a capture has packets without their ICRCs, and the log says so. */
+START_TEST(no_memory_for_complete_arrivals)
+{
+	device_link_stack(&progress->link);
+	ck_assert_uint_eq(num_lines, 0);
+	complete_error = -ENOMEM;
+	device_link_stack(&progress->link);
+	ck_assert_uint_eq(num_lines, 1);
+}
+END_TEST
+
+static void transmit_at(uint64_t now_ns)
+{
+	ck_assert(progress_lock(progress));
+	progress_transmit(progress, now_ns);
+	pthread_mutex_unlock(&progress->lock);
+}
+
+START_TEST(descriptors_are_checked_each_millisecond)
+{
+	const uint64_t now_ns = clock_now_ns();
+
+	transmit_at(now_ns);
+	ck_assert_uint_eq(checks, 1);
+	transmit_at(now_ns + MS_NS - 1);
+	ck_assert_uint_eq(checks, 1);
+	transmit_at(now_ns + MS_NS);
+	ck_assert_uint_eq(checks, 2);
+	ck_assert_uint_eq(num_closed, 0);
+}
+END_TEST
+
+/* A daemon calls closefrom(3): the device is dead from then on, and its owner learns it once. */
+START_TEST(closed_descriptors_are_reported_once)
+{
+	const uint64_t now_ns = clock_now_ns() - 10 * MS_NS;
+
+	descriptor_close(progress->wake_fd);
+	for (uint32_t i = 0; i < 3; i++)
+		transmit_at(now_ns + i * MS_NS);
+	ck_assert_uint_eq(num_closed, 1);
+	ck_assert(atomic_load(&progress->is_missing_descriptors));
+	arriving = 1;
+	arrivals_look(progress);
+	progress_poll_once(progress);
+	ck_assert_uint_eq(receives, 0);
+}
+END_TEST
+
+/* No process has announced the packets, and the socket is not due to be looked at. */
+START_TEST(a_dry_run_leaves_nothing_in_the_socket)
+{
+	arriving = 5;
+	progress->arrivals.look_ns = UINT64_MAX;
+	ck_assert_uint_gt(progress_poll_once(progress), 0);
+	ck_assert_uint_eq(arriving, 5);
+	ck_assert(progress_lock(progress));
+	progress_run_dry(progress);
+	pthread_mutex_unlock(&progress->lock);
+	ck_assert_uint_eq(arriving, 0);
+}
+END_TEST
+
+START_TEST(a_poll_returns_when_the_engine_is_due)
+{
+	const uint64_t due_ns = clock_now_ns() + 3600 * 1000 * MS_NS;
+	struct heap_entry timer;
+
+	ck_assert_uint_eq(progress_poll_once(progress), RXE_NEVER);
+	heap_entry_init(&timer);
+	heap_set(&progress->engine->timers, &timer, due_ns);
+	ck_assert_uint_eq(progress_poll_once(progress), due_ns);
+	arriving = 1;
+	arrivals_look(progress);
+	ck_assert_uint_eq(progress_poll_once(progress), 0);
+	heap_set(&progress->engine->timers, &timer, RXE_NEVER);
+}
+END_TEST
+
+/* Polls on a machine where a yield lasts for 10 ms, and sleeps. */
+static void sleep_as_poller(void)
+{
+	const uint64_t now_ns = clock_now_ns();
+
+	schedule_polled(&progress->schedule, now_ns, 0);
+	schedule_yield_returned(&progress->schedule, now_ns - 10 * MS_NS, now_ns);
+	progress_back_off(progress, RXE_NEVER);
+	ck_assert_uint_eq(atomic_load(&progress->schedule.sleepers), 0);
+}
+
+static bool socket_is_asked(void)
+{
+	return arrivals_are_expected(progress, 0);
+}
+
+static void quiet_socket(void)
+{
+	arrivals_received(progress, NULL, 0, false, 0);
+	ck_assert(!socket_is_asked());
+}
+
+START_TEST(a_poller_sleeps_until_its_time_is_over)
+{
+	quiet_socket();
+	sleep_as_poller();
+	ck_assert_uint_eq(waits, 1);
+	ck_assert_uint_eq(ended_quiet, 1);
+	ck_assert_uint_eq(ended_readable, 0);
+	ck_assert(!socket_is_asked());
+}
+END_TEST
+
+/* The next poll asks the socket although no process has announced a packet. */
+START_TEST(a_packet_wakes_a_poller)
+{
+	quiet_socket();
+	ck_assert_int_eq(eventfd_write(phy.wait_fd, 1), 0);
+	sleep_as_poller();
+	ck_assert_uint_eq(waits, 1);
+	ck_assert_uint_eq(ended_quiet, 0);
+	ck_assert_uint_eq(ended_readable, 1);
+	ck_assert(socket_is_asked());
+}
+END_TEST
+
+START_TEST(a_link_with_work_lets_no_poller_sleep)
+{
+	quiet_socket();
+	has_work = true;
+	sleep_as_poller();
+	ck_assert_uint_eq(ended_quiet, 0);
+	ck_assert_uint_eq(ended_readable, 1);
+	ck_assert(socket_is_asked());
+}
+END_TEST
+
+/* The schedule's unit of time is measured beside the first yield. */
+START_TEST(a_poller_that_yields_measures_a_system_call)
+{
+	schedule_polled(&progress->schedule, clock_now_ns(), 0);
+	ck_assert_uint_eq(atomic_load(&progress->schedule.cost.ns), 0);
+	progress_back_off(progress, RXE_NEVER);
+	ck_assert_uint_ne(atomic_load(&progress->schedule.cost.ns), 0);
+}
+END_TEST
+
+static void start_thread(void)
+{
+	ck_assert(progress_lock(progress));
+	progress->arrivals.look_ns = UINT64_MAX;
+	ck_assert_int_eq(progress_thread_start(progress), 0);
+	pthread_mutex_unlock(&progress->lock);
+}
+
+/* Waits until the counter is at least this high. */
+static bool reaches(const _Atomic uint32_t *counter, uint32_t value)
+{
+	const uint64_t until_ns = clock_now_ns() + 20000 * MS_NS;
+
+	while (atomic_load(counter) < value && clock_now_ns() < until_ns)
+		sched_yield();
+	return atomic_load(counter) >= value;
+}
+
+/* As a poller: the socket is asked although no process has announced a packet. */
+START_TEST(a_packet_wakes_the_background_thread)
+{
+	start_thread();
+	ck_assert(reaches(&waits, 1));
+	ck_assert_int_eq(eventfd_write(phy.wait_fd, 1), 0);
+	ck_assert(reaches(&receives, 1));
+	progress_thread_stop(progress);
+}
+END_TEST
+
+/* The thread of this process that has this name, or 0. */
+static long thread_named(const char *wanted)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+	long ret = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (!ret && (entry = readdir(dir))) {
+		char path[300], name[32] = "";
+		FILE *comm;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		comm = fopen(path, "re");
+		if (!comm)
+			continue;
+		if (fgets(name, sizeof(name), comm) && strcmp(name, wanted) == 0)
+			ret = strtol(entry->d_name, NULL, 10);
+		fclose(comm);
+	}
+	closedir(dir);
+	return ret;
+}
+
+/* Its timers are exact to 1 ns, where others may be 50 us late. Needs CAP_SYS_NICE to see that. */
+START_TEST(the_background_thread_has_exact_timers)
+{
+	unsigned long slack_ns = 1;
+	char path[64];
+	FILE *file;
+
+	start_thread();
+	ck_assert(reaches(&waits, 1));
+	ck_assert_int_ne(thread_named("rxe_dm\n"), 0);
+	snprintf(path, sizeof(path), "/proc/%ld/timerslack_ns", thread_named("rxe_dm\n"));
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%lu", &slack_ns) == 1)
+		ck_assert_uint_eq(slack_ns, 1);
+	if (file)
+		fclose(file);
+	progress_thread_stop(progress);
+}
+END_TEST
+
+static uint32_t open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint32_t n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* The program has closed the socket that the server sent. */
+START_TEST(a_start_that_fails_leaves_nothing_open)
+{
+	struct rxe_engine *engine = progress->engine;
+	uint8_t *tx_mem = progress->tx_mem;
+	const uint32_t before = open_descriptors();
+
+	progress->engine = NULL;
+	progress->tx_mem = NULL;
+	dev->attachment.rx_fd = -1;
+	ck_assert_int_eq(progress_start(progress), -EBADF);
+	ck_assert_uint_eq(open_descriptors(), before);
+	ck_assert_ptr_null(progress->engine);
+	ck_assert_ptr_null(progress->tx_mem);
+	ck_assert(!progress->has_thread);
+	progress->engine = engine;
+	progress->tx_mem = tx_mem;
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = { the_window_of_a_local_peer_fits_its_socket,
+				       features_that_the_profile_lacks,
+				       a_window_that_others_still_use,
+				       no_memory_for_complete_arrivals,
+				       descriptors_are_checked_each_millisecond,
+				       closed_descriptors_are_reported_once,
+				       a_dry_run_leaves_nothing_in_the_socket,
+				       a_poll_returns_when_the_engine_is_due,
+				       a_poller_sleeps_until_its_time_is_over,
+				       a_packet_wakes_a_poller,
+				       a_link_with_work_lets_no_poller_sleep,
+				       a_poller_that_yields_measures_a_system_call,
+				       a_packet_wakes_the_background_thread,
+				       the_background_thread_has_exact_timers,
+				       a_start_that_fails_leaves_nothing_open };
+	Suite *suite = suite_create("progress");
+	TCase *tcase = tcase_create("progress");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		tcase_add_test(tcase, tests[i]);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
