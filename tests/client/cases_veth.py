@@ -255,12 +255,21 @@ def lost_without_gateway(lost, there):
         raise Failure(f"it says nothing of a gateway: {client.text()}")
 
 
+def packet_sockets(pair):
+    return len(pair.call(0, "cat", "/proc/net/packet").splitlines())
+
+
 def neighbors(build):
-    """Two instances on one interface are two hosts; two devices of one instance as well."""
+    """Two instances on one interface are two hosts; two devices of one instance as well. What a server opens for the TIME_WAIT of a
+    program lasts no longer than that."""
     with Pair() as pair, device(build, "vnext", pair, 0) as here, \
             device(build, "vother", pair, 0, address=pair.free_address(0, 1)) as there:
+        here.command("start")
+        there.command("start")
+        before = packet_sockets(pair)
         here.pair(["ibv_rc_pingpong", "-c", "-g", "0"], peer=there)
         there.pair(["ibv_ud_pingpong", "-g", "0"], peer=here)
+        until(lambda: packet_sockets(pair) == before, "end of TIME_WAIT")
     with Pair() as pair, \
             device(build, "vtwo", pair, 0, address=f"{pair.free_address(0)},{pair.free_address(0, 1)}") as both:
         both.pair(["ibv_rc_pingpong", "-c", "-g", "0", "-d", "rxe_dm0"],

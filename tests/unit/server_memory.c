@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/link/memory/private.h"
@@ -132,6 +133,22 @@ START_TEST(only_slots_with_processes_have_rings)
 }
 END_TEST
 
+/* A doorbell is the slot's: each process that has the slot has it, also after others exited. */
+START_TEST(slots_with_doorbells_go_round)
+{
+	int type;
+	socklen_t len;
+
+	for (int i = 0; i < 10; i++) {
+		program_close(&p);
+		program_open(&p);
+		len = sizeof(type);
+		ck_assert_int_eq(getsockopt(p.at.rx_fd, SOL_SOCKET, SO_TYPE, &type, &len), 0);
+		ck_assert_int_eq(type, SOCK_DGRAM);
+	}
+}
+END_TEST
+
 static void start_udp(void)
 {
 	fixture_setup();
@@ -155,6 +172,7 @@ int main(void)
 	tcase_add_test(memory, rings_of_others_are_read_only);
 	tcase_add_test(memory, own_rings_are_sealed_once_mapped);
 	tcase_add_test(memory, only_slots_with_processes_have_rings);
+	tcase_add_test(memory, slots_with_doorbells_go_round);
 	tcase_add_checked_fixture(udp, start_udp, stop);
 	tcase_add_test(udp, sockets_have_no_rings);
 	return fixture_main("server_memory", (TCase *[]){ memory, udp, NULL });

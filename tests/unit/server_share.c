@@ -351,6 +351,56 @@ START_TEST(a_region_changes_when_nobody_is_inside)
 }
 END_TEST
 
+static uint32_t new_pd; /* of the call that changes a region; its child frees it */
+
+/* Frees the call's domain, as another user of the context may, while the call waits. */
+static void free_domain_when_hidden(int channel)
+{
+	struct ctl_context imported;
+	const _Atomic uint32_t *key;
+	struct program mine;
+
+	program_open(&mine);
+	ck_assert_int_eq(ctl_import(mine.client, passed_fd, &imported), 0);
+	atomic_store(&mine.at.shared->slot[mine.at.slot].inside, 1);
+	key = &mine.at.shared->mrs.entry[rxe_key_index(inside->key)].key;
+	channel_say(channel);
+	while (atomic_load(key))
+		sched_yield();
+	(void)ctl_free(&imported, CTL_KIND_PD, new_pd);
+	channel_wait(channel);
+}
+
+START_TEST(a_region_that_cannot_change_stays)
+{
+	struct ctl_reg_mr reg = { .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 7 };
+	uint32_t key, new_key, mr = program_reg(&p, buffer, 100, &key);
+	const struct rxe_mr *entry = &p.at.shared->mrs.entry[rxe_key_index(key)];
+	int channel, rc;
+	pid_t pid;
+
+	inside = mmap(NULL, sizeof(*inside), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	ck_assert_ptr_ne(inside, MAP_FAILED);
+	atomic_store(&inside->key, key);
+	ck_assert_int_eq(ctl_alloc_pd(&p.context, &new_pd), 0);
+	reg.pd = new_pd;
+	passed_fd = p.context.cmd_fd;
+	pid = child_start(free_domain_when_hidden, &channel);
+	channel_wait(channel);
+	rc = ctl_rereg_mr(&p.context, mr, &reg, &new_key);
+	if (rc == 0) { /* a child that gets no processor for 100 ms is treated as a stopped one */
+		ck_assert_uint_ne(new_key, key);
+	} else {
+		ck_assert_int_eq(rc, -EINVAL);
+		ck_assert_uint_eq(entry->key, key);
+		ck_assert_uint_eq(entry->len, 100);
+	}
+	child_kill(pid);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
+}
+END_TEST
+
 START_TEST(a_killed_process_is_not_inside)
 {
 	uint32_t dm;
@@ -538,6 +588,7 @@ int main(void)
 	tcase_add_test(tcase, memory_rests_until_nobody_is_inside);
 	tcase_add_test(tcase, a_key_in_use_gets_no_new_meaning);
 	tcase_add_test(tcase, a_region_changes_when_nobody_is_inside);
+	tcase_add_test(tcase, a_region_that_cannot_change_stays);
 	tcase_add_test(tcase, a_killed_process_is_not_inside);
 	tcase_add_test(tcase, killed_anywhere);
 	tcase_add_test(tcase, a_slot_goes_with_its_memory);

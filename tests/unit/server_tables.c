@@ -2,13 +2,22 @@
 /* Handles, keys and grace periods: freed numbers are not reused soon, and nothing is granted while
  * a gauge may still protect it. */
 #include <check.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "lib/control/shared.h"
 #include "rxe_dm/server/key.h"
 #include "rxe_dm/server/object.h"
+#include "rxe_dm/server/random.h"
 #include "tests/suite.h"
 
 static struct ctl_shared *shared;
@@ -130,6 +139,43 @@ START_TEST(a_key_does_not_come_back_soon)
 }
 END_TEST
 
+/* Refuses getrandom(2), as the filter of a sandbox may, then draws. Ends with 0 if the numbers are
+ * neither zeros nor the same twice. */
+static void draw_without_the_call(void)
+{
+	struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = { sizeof(steps) / sizeof(steps[0]), steps };
+	uint8_t zeros[64] = { 0 }, numbers[2][64] = { { 0 } };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) || !random_check())
+		_exit(1);
+	random_fill(numbers[0], sizeof(numbers[0]));
+	random_fill(numbers[1], sizeof(numbers[1]));
+	_exit(memcmp(numbers[0], zeros, 64) && memcmp(numbers[1], zeros, 64) &&
+			      memcmp(numbers[0], numbers[1], 64)
+		      ? 0
+		      : 2);
+}
+
+START_TEST(numbers_come_from_the_file_where_the_call_is_refused)
+{
+	const pid_t child = fork();
+	int status = -1;
+
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		draw_without_the_call();
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+END_TEST
+
 /* Neither index nor tag of the next key follows from the last. */
 START_TEST(keys_are_random)
 {
@@ -210,6 +256,7 @@ int main(void)
 	tcase_add_test(tcase, keys_are_published_and_revoked);
 	tcase_add_test(tcase, a_key_does_not_come_back_soon);
 	tcase_add_test(tcase, keys_are_random);
+	tcase_add_test(tcase, numbers_come_from_the_file_where_the_call_is_refused);
 	tcase_add_test(tcase, the_table_is_as_large_as_it_says);
 	tcase_add_test(tcase, grace_waits_for_each_process_once);
 	suite_add_tcase(suite, tcase);
