@@ -20,6 +20,7 @@
 #include "emu/engine.h"
 #include "emu/heap.h"
 #include "emu/limits.h"
+#include "emu/supported.h"
 #include "lib/control/client.h"
 #include "lib/control/log.h"
 #include "lib/progress/link.h"
@@ -27,8 +28,10 @@
 #include "lib/progress/remote.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
+#include "net/link/ethernet/raw_port.h"
 #include "net/link/link.h"
 #include "tests/suite.h"
+#include "tests/unit/private_network.h"
 
 #define SLOT  3u
 #define OTHER 5u
@@ -391,6 +394,44 @@ START_TEST(a_poller_that_yields_measures_a_system_call)
 }
 END_TEST
 
+/* The raw port of a device on an interface. */
+static void poll_raw_port(const char *ifname)
+{
+	uint8_t frame[60] = { [12] = 0x88, [13] = 0xb5 };
+	const struct wire_train train = {
+		.buf = frame,
+		.len = sizeof(frame),
+		.seg_len = sizeof(frame),
+		.segs = 1,
+		.bare = true,
+	};
+	const uint64_t until_ns = clock_now_ns() + 20000 * MS_NS;
+	uint64_t errors = 0;
+	struct raw_port *sender;
+	bool arrived = false;
+
+	dev->info.link = CTL_LINK_ETHERNET;
+	init_engine();
+	ck_assert_int_eq(raw_port_open(&progress->link.raw_port, ifname), 0);
+	ck_assert_int_eq(raw_port_open(&sender, ifname), 0);
+	ck_assert(!device_link_receive_raw(&progress->link, clock_now_ns()));
+	ck_assert_int_eq(raw_port_send(sender, &train, &errors), 0);
+	while (!arrived && clock_now_ns() < until_ns)
+		arrived = device_link_receive_raw(&progress->link, clock_now_ns());
+	ck_assert(arrived);
+	raw_port_close(sender);
+	raw_port_close(progress->link.raw_port);
+	progress->link.raw_port = NULL;
+}
+
+/* A poll that found no frame may yield or sleep. */
+START_TEST(a_raw_port_without_frames_is_no_arrival)
+{
+	if (RXE_RAW_SUPPORTED && private_network() && raw_port_may_open() == 0)
+		poll_raw_port("lo");
+}
+END_TEST
+
 static void start_thread(void)
 {
 	ck_assert(progress_lock(progress));
@@ -510,6 +551,7 @@ int main(void)
 				       a_packet_wakes_a_poller,
 				       a_link_with_work_lets_no_poller_sleep,
 				       a_poller_that_yields_measures_a_system_call,
+				       a_raw_port_without_frames_is_no_arrival,
 				       a_packet_wakes_the_background_thread,
 				       the_background_thread_has_exact_timers,
 				       a_start_that_fails_leaves_nothing_open };
