@@ -45,7 +45,8 @@ UDPONG = {
 def ours(build, name, **settings):
     with Instance(build, "rsocket_" + name, **settings) as instance:
         need_library(instance)
-        instance.run([os.path.join(build, "tests", "client", "rsocket_" + name)], timeout_s=120)
+        instance.run([os.path.join(build, "tests", "client", "rsocket_" + name)], timeout_s=120,
+                     env={"RXE_TEST_COMMAND": instance.command_path})
 
 
 def through(build, fault):
@@ -236,7 +237,7 @@ def example(build):
             raise Failure(f"the commands said '{said}'")
 
 
-CASES = {f"rsocket_{name}": functools.partial(ours, name=name) for name in ("stream", "transfer", "iomap", "datagram", "epoll", "hostile", "life")}
+CASES = {f"rsocket_{name}": functools.partial(ours, name=name) for name in ("stream", "transfer", "iomap", "datagram", "epoll", "hostile", "life", "refused")}
 for _program, _rows in (("rstream", RSTREAM), ("riostream", RIOSTREAM)):
     CASES.update({f"rsocket_{_program}_{name}": functools.partial(stream, program=_program, name=name, args=args)
                   for name, args in _rows.items()})

@@ -203,7 +203,7 @@ END_TEST
 START_TEST(refuses)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC), before;
 
 	add(s.server, EPOLLIN);
 	expect_errno(control(EPOLL_CTL_ADD, s.server, EPOLLIN), EEXIST);
@@ -211,7 +211,9 @@ START_TEST(refuses)
 	expect_errno(control(EPOLL_CTL_DEL, s.client, EPOLLIN), ENOENT);
 	expect_errno(control(12345, s.client, EPOLLIN), EINVAL);
 	expect_errno(repoll_ctl(epfd, EPOLL_CTL_ADD, s.client, NULL), EFAULT);
+	before = count_descriptors();
 	expect_errno(repoll_ctl(null, EPOLL_CTL_ADD, s.client, &event), EINVAL);
+	ck_assert_int_eq(count_descriptors(), before);
 	expect_errno(repoll_ctl(-1, EPOLL_CTL_ADD, s.client, &event), EBADF);
 	expect_errno(control(EPOLL_CTL_ADD, null, EPOLLIN), EPERM);
 	expect_errno(repoll_wait(epfd, &event, 0, 0), EINVAL);
@@ -382,6 +384,49 @@ START_TEST(waits_while_others_change)
 }
 END_TEST
 
+static void *come_and_go(void *arg)
+{
+	int fd = *(const int *)arg;
+
+	for (int i = 0; i < 10000; i++) {
+		add(fd, EPOLLOUT);
+		ck_assert_int_eq(control(EPOLL_CTL_DEL, fd, 0), 0);
+	}
+	return NULL;
+}
+
+/* Waits until the server has an event. Those of others come before. */
+static void *wait_until_server(void *arg)
+{
+	struct epoll_event event;
+
+	(void)arg;
+	do {
+		ck_assert_int_eq(repoll_wait(epfd, &event, 1, -1), 1);
+		ck_assert_uint_eq(event.data.u64 & 0xff, 1);
+	} while (event.data.u64 >> 40 != (uint64_t)s.server);
+	ck_assert_uint_eq(event.events, EPOLLIN);
+	return NULL;
+}
+
+START_TEST(members_come_and_go_during_a_wait)
+{
+	pthread_t waiter, changers[2];
+	struct stream t;
+
+	stream_open(&t);
+	add(s.server, EPOLLIN);
+	ck_assert_int_eq(pthread_create(&waiter, NULL, wait_until_server, NULL), 0);
+	ck_assert_int_eq(pthread_create(&changers[0], NULL, come_and_go, &t.client), 0);
+	ck_assert_int_eq(pthread_create(&changers[1], NULL, come_and_go, &t.server), 0);
+	pthread_join(changers[0], NULL);
+	pthread_join(changers[1], NULL);
+	send_bytes(s.client, "x");
+	pthread_join(waiter, NULL);
+	stream_close(&t);
+}
+END_TEST
+
 START_TEST(a_closed_member_leaves)
 {
 	int number = s.server;
@@ -461,6 +506,7 @@ static void add_tests(TCase *tests)
 	tcase_add_test(tests, beside_other_descriptors);
 	tcase_add_test(tests, beside_other_rsockets);
 	tcase_add_loop_test(tests, waits_while_others_change, 0, 4);
+	tcase_add_test(tests, members_come_and_go_during_a_wait);
 	tcase_add_test(tests, a_closed_member_leaves);
 	tcase_add_test(tests, a_timeout_passes);
 	tcase_add_test(tests, many_turns_by_edges);

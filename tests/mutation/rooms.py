@@ -24,7 +24,7 @@ ROOMS = {
     "rxe_dm/cm": Room(["rxe_dm/cm"], CM, 95),
     "rxe_dm/cma": Room(["rxe_dm/cma"], rf"{ID}|server_cm|client:rdmacm_(connect|events|bad|sync)", 85),
     "lib/rdmacm": Room(["lib/rdmacm"], r"rdmacm_channel|rsocket_message|client:rdmacm_(connect|events|bad|sync|limits|newer|queues)|"
-                       r"client:rsocket_(stream|datagram|epoll|iomap|transfer|hostile|life|preload(_fork)?|rcopy|udpong_echo)|client:rsocket_r(io)?stream_verify|"
+                       r"client:rsocket_(stream|datagram|epoll|iomap|transfer|hostile|life|refused|preload(_fork)?|rcopy|udpong_echo)|client:rsocket_r(io)?stream_verify|"
                        r"client:rsocket_rstream_(async|refused)|client:rdmacm_(mckey|udaddy|rdma_xserver_xrc|ucmatose_migrate|rdma_core)|"
                        r"client:cm_(refused_here|server_stopped|device_events)|client:rdmacm_server_killed", 85),
     "rxe_dm/server": Room(["rxe_dm/server"], r"server_.*|client:verbs_(regions|share|xrc|dm|mw|flow|control|umem|dm_huge_pages)|"
