@@ -45,7 +45,7 @@ static uint32_t num_closed; /* times that the owner was told of closed descripto
 static struct link phy;
 static uint32_t arriving, checks, ended_readable, ended_quiet;
 static _Atomic uint32_t receives, waits;
-static bool has_work;
+static bool has_work, first_readable;
 static int complete_error;
 static uint32_t num_lines; /* of the log */
 
@@ -87,6 +87,8 @@ static bool phy_wait_begins(struct link *link)
 static void phy_wait_ended(struct link *link, bool readable)
 {
 	(void)link;
+	if (ended_readable + ended_quiet == 0)
+		first_readable = readable;
 	ended_readable += readable;
 	ended_quiet += !readable;
 }
@@ -461,6 +463,24 @@ START_TEST(a_packet_wakes_the_background_thread)
 }
 END_TEST
 
+/* The program polled until lately: the thread steps back, and looks at the link when no poll
+ * followed. It waits on the link afterwards. */
+START_TEST(after_a_step_back_the_link_is_looked_at)
+{
+	const bool readable = _i;
+
+	schedule_polled(&progress->schedule, clock_now_ns() + 50 * MS_NS, 0);
+	for (int i = 0; i < 8; i++)
+		(void)schedule_packet_arrived(&progress->schedule);
+	if (readable)
+		ck_assert_int_eq(eventfd_write(phy.wait_fd, 1), 0);
+	start_thread();
+	ck_assert(reaches(&waits, 2));
+	progress_thread_stop(progress);
+	ck_assert_int_eq(first_readable, readable);
+}
+END_TEST
+
 /* The thread of this process that has this name, or 0. */
 static long thread_named(const char *wanted)
 {
@@ -561,6 +581,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		tcase_add_test(tcase, tests[i]);
+	tcase_add_loop_test(tcase, after_a_step_back_the_link_is_looked_at, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
