@@ -71,6 +71,26 @@ START_TEST(connections)
 }
 END_TEST
 
+/* The listener cannot give a connection that the client has a channel of its own: drops it. */
+START_TEST(a_connection_that_is_dropped)
+{
+	int fd = rsocket(AF_INET, SOCK_STREAM, 0), listener;
+	struct sockaddr_storage addr;
+	struct pollfd pollfd = { .events = POLLIN };
+	char byte;
+
+	listener = listen_on(&addr);
+	fault(_i ? "add verb name=rdma_migrate_id errno=ENOMEM"
+		 : "add verb name=rdma_create_event_channel errno=EMFILE");
+	ck_assert_int_eq(rconnect(fd, (struct sockaddr *)&addr, sizeof(struct sockaddr_in)), 0);
+	ck_assert_int_eq(rread(fd, &byte, 1), 0);
+	pollfd.fd = listener;
+	ck_assert_int_eq(rpoll(&pollfd, 1, 0), 0);
+	ck_assert_int_eq(rclose(fd), 0);
+	ck_assert_int_eq(rclose(listener), 0);
+}
+END_TEST
+
 START_TEST(a_send)
 {
 	struct pollfd pollfd = { .events = POLLIN | POLLOUT };
@@ -168,6 +188,7 @@ static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, NULL, tear_down);
 	tcase_add_loop_test(tests, connections, 0, (int)(sizeof(rows) / sizeof(rows[0])));
+	tcase_add_loop_test(tests, a_connection_that_is_dropped, 0, 2);
 	tcase_add_test(tests, a_send);
 	tcase_add_loop_test(tests, a_receive, 0, 2);
 	tcase_add_test(tests, a_mapping);

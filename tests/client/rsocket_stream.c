@@ -465,6 +465,17 @@ static int number_of(int fd, int level, int name)
 	return value;
 }
 
+static void expect_timeout(int fd, int name, time_t sec, suseconds_t usec)
+{
+	struct timeval time = { -1, -1 };
+	socklen_t len = sizeof(time);
+
+	ck_assert_int_eq(rgetsockopt(fd, SOL_SOCKET, name, &time, &len), 0);
+	ck_assert_uint_eq(len, sizeof(time));
+	ck_assert_int_eq(time.tv_sec, sec);
+	ck_assert_int_eq(time.tv_usec, usec);
+}
+
 START_TEST(options)
 {
 	static const struct {
@@ -507,8 +518,11 @@ START_TEST(options)
 	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)), -1);
 	ck_assert_int_eq(errno, EDOM);
 	time.tv_usec = 999999;
+	time.tv_sec = 3;
 	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)), 0);
-	time.tv_usec = 1000;
+	expect_timeout(fd, SO_RCVTIMEO, 3, 999999);
+	expect_timeout(fd, SO_SNDTIMEO, 0, 0); /* none */
+	time = (struct timeval){ .tv_usec = 1000 };
 	rclose(fd);
 
 	stream_open(&s);
