@@ -41,7 +41,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	if (attr)
 		asked = attr->cap;
 	qp = inner_ibv_create_qp(pd, attr);
-	if (qp)
+	if (qp && attr)
 		made(qp,
 		     &(struct ibv_qp_init_attr_ex){ .cap = attr->cap,
 						    .sq_sig_all = attr->sq_sig_all },
@@ -57,8 +57,8 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	if (attr)
 		asked = attr->cap;
 	qp = check_inner.base.create_qp_ex(context, attr);
-	if (!qp)
-		return NULL;
+	if (!qp || !attr)
+		return qp;
 	made(qp, attr, &asked);
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		wrap_build(qp);

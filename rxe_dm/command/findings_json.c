@@ -55,6 +55,7 @@ static const struct check_row *row_of(const struct finding *finding)
 static void add_json(struct findings_area *area, const struct finding *finding, void *arg)
 {
 	const struct check_row *row = row_of(finding);
+	const uint64_t epoch_ms = finding->epoch_ns / 1000000;
 	char text[FINDING_TEXT + 1], comm[17];
 	json_t *ret = json_object(), *stacks = json_array();
 
@@ -66,7 +67,7 @@ static void add_json(struct findings_area *area, const struct finding *finding, 
 	json_object_set_new(ret, "pid", json_integer(area->map->pid));
 	set_text(ret, "comm",
 		 view_plain(comm, sizeof(comm), area->map->comm, sizeof(area->map->comm)));
-	json_object_set_new(ret, "time", json_real((double)(finding->epoch_ns / 1000000) / 1000.0));
+	json_object_set_new(ret, "time", json_real((double)epoch_ms / 1000.0));
 	set_text(ret, "specification", row->spec);
 	set_text(ret, "remedy", row->remedy);
 	for (uint32_t i = 0; i < finding->num_stacks && i < FINDING_STACKS; i++)

@@ -143,6 +143,7 @@ static bool take_own(const struct command_option *own, const char *value)
 	if (!own->number)
 		return true;
 
+	assert(value); /* getopt_long() refuses an option that lacks its argument */
 	if (own->words)
 		return take_word(own, value);
 	if (strncmp(value, prefix, strlen(prefix)) == 0)
