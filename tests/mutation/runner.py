@@ -81,11 +81,11 @@ class Runner:
         """Runs each test without a fault, and notes what it reaches. libcheck's forks cost more than most tests: without
         them where the test permits. One that needs them may loop, so the first try is short."""
         for name, command, env, workdir in self.planned:
-            for forks, limit_s in (("no", 60), ("yes", 300)):
+            for forks, wall_s, cpu_s in (("no", 60, 20), ("yes", 300, 200)):
                 reach.write_bytes(bytes(REACH_BYTES))
                 os.chmod(reach, 0o666)
                 extra = env | {"CK_FORK": forks, "CK_DEFAULT_TIMEOUT": "60"}
-                outcome, wall_s, cpu_s = self.run(command, extra | {"MUTANT_REACH": str(reach)}, workdir, limit_s, limit_s // 3)
+                outcome, wall_s, cpu_s = self.run(command, extra | {"MUTANT_REACH": str(reach)}, workdir, wall_s, cpu_s)
                 if outcome == "passed":
                     break
             if outcome != "passed":
