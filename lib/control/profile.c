@@ -133,12 +133,11 @@ static uint64_t load(const struct ctl_key *key, const struct ctl_profile *profil
 /* All limits are as large as the engine's, and all features on. */
 void ctl_profile_init(struct ctl_profile *ret)
 {
-	*ret = (struct ctl_profile){
-		.name = "default",
-		.fw_ver = RXE_DM_VERSION,
-		.board_id = "rxe_dm",
-		.hca_type = "rxe_dm",
-	};
+	memset(ret, 0, sizeof(*ret)); /* with its padding: programs get all bytes */
+	memcpy(ret->name, "default", sizeof("default"));
+	memcpy(ret->fw_ver, RXE_DM_VERSION, sizeof(RXE_DM_VERSION));
+	memcpy(ret->board_id, "rxe_dm", sizeof("rxe_dm"));
+	memcpy(ret->hca_type, "rxe_dm", sizeof("rxe_dm"));
 	for (size_t i = 0; i < ctl_key_count; i++) {
 		const struct ctl_key *key = &ctl_key_table[i];
 
