@@ -230,5 +230,8 @@ void progress_thread_stop(struct progress *progress);
 void progress_thread_forget(struct progress *progress);
 /* Has it decide again. */
 void progress_thread_wake(struct progress *progress);
+/* Before fork(): waits until each background thread that was created runs. What allocates memory
+ * for a thread that starts, as sanitizers do, may hold a lock that the child would keep. */
+void progress_threads_await_start(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -197,10 +198,22 @@ static void yield(struct progress *progress, bool measures)
 	schedule_background_yielded(&progress->schedule, clock_now_ns() - before_ns);
 }
 
+/* Threads of this process that exist, but run no code of ours yet. */
+static _Atomic uint32_t num_starting;
+
+void progress_threads_await_start(void)
+{
+	const struct timespec pause = { .tv_nsec = 20000 };
+
+	while (atomic_load(&num_starting))
+		nanosleep(&pause, NULL);
+}
+
 static void *thread_main(void *arg)
 {
 	struct progress *progress = arg;
 
+	atomic_fetch_sub(&num_starting, 1);
 	set_affinity_and_slice();
 	while (!atomic_load(&progress->is_missing_descriptors)) {
 		const uint64_t now_ns = clock_now_ns();
@@ -261,8 +274,12 @@ int progress_thread_start(struct progress *progress)
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (!err)
+	if (!err) {
+		atomic_fetch_add(&num_starting, 1);
 		err = -pthread_create(&progress->thread, NULL, thread_main, progress);
+		if (err)
+			atomic_fetch_sub(&num_starting, 1);
+	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	progress->has_thread = !err;
 	if (err)

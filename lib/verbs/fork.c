@@ -5,6 +5,7 @@
 #include "lib/abi/newer.h"
 #include "lib/control/cancel.h"
 #include "lib/progress/memory.h"
+#include "lib/progress/progress.h"
 #include "lib/verbs/device_list.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/pd.h"
@@ -24,12 +25,18 @@ static void in_child(void)
 	vb_devices_forked();
 }
 
+static void before_fork(void)
+{
+	progress_threads_await_start();
+	vb_objects_fork_prepare();
+}
+
 /* Only the table of live objects is locked across fork(): its lock is a leaf and held for a short
  * time. Other locks may be held for as long as a server call takes, by threads that the child does
  * not have: the child initializes them again. */
 __attribute__((constructor)) static void handle_fork(void)
 {
-	pthread_atfork(vb_objects_fork_prepare, vb_objects_fork_parent, in_child);
+	pthread_atfork(before_fork, vb_objects_fork_parent, in_child);
 }
 
 int ibv_fork_init(void)

@@ -2,6 +2,7 @@
 /* fork() under a device: the child cannot touch what it inherited, can open the device again, and
  * disturbs no other process. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,36 @@ START_TEST(forks_under_way)
 }
 END_TEST
 
+static void *allocate(void *arg)
+{
+	void *volatile memory = malloc(100);
+
+	free(memory);
+	return arg;
+}
+
+static void start_thread(struct end *end)
+{
+	pthread_t thread;
+
+	(void)end;
+	if (pthread_create(&thread, NULL, allocate, NULL) || pthread_join(thread, NULL))
+		_exit(1);
+}
+
+/* The device's thread starts in the parent meanwhile. A sanitizer's allocator has no fork handler:
+ * the child keeps a lock of it that is held here. */
+START_TEST(fork_right_after_open)
+{
+	for (uint32_t i = 0; i < 60; i++) {
+		struct ibv_context *context = fixture_open();
+
+		in_child(start_thread, NULL);
+		ck_assert_int_eq(ibv_close_device(context), 0);
+	}
+}
+END_TEST
+
 static struct ibv_cq_ex *inherited;
 
 static void poll_inherited(struct end *end)
@@ -271,6 +302,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, child_that_tidies_up);
 	tcase_add_test(tests, child_opens_the_device_itself);
 	tcase_add_test(tests, forks_under_way);
+	tcase_add_test(tests, fork_right_after_open);
 	tcase_add_test(tests, child_without_descriptors);
 	tcase_add_test(tests, child_goes_on_without_its_parent);
 }
