@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -523,6 +524,31 @@ START_TEST(the_background_thread_has_exact_timers)
 }
 END_TEST
 
+/* The program's signals go to its own threads; faults are those of the thread that makes them. */
+START_TEST(the_background_thread_blocks_signals)
+{
+	static const int blocked[] = { SIGINT, SIGTERM, SIGALRM, SIGCHLD, SIGUSR1, SIGUSR2 };
+	unsigned long long mask = 0;
+	char path[64], line[128];
+	FILE *file;
+
+	start_thread();
+	ck_assert(reaches(&waits, 1));
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/status", thread_named("rxe_dm\n"));
+	file = fopen(path, "re");
+	ck_assert_ptr_nonnull(file);
+	while (!mask && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, "SigBlk:", 7) == 0)
+			mask = strtoull(line + 7, NULL, 16);
+	}
+	fclose(file);
+	for (size_t i = 0; i < sizeof(blocked) / sizeof(blocked[0]); i++)
+		ck_assert_msg(mask & 1ull << (blocked[i] - 1), "signal %d", blocked[i]);
+	ck_assert(!(mask & (1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1))));
+	progress_thread_stop(progress);
+}
+END_TEST
+
 static uint32_t open_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -572,6 +598,7 @@ int main(void)
 				       a_raw_port_without_frames_is_no_arrival,
 				       a_packet_wakes_the_background_thread,
 				       the_background_thread_has_exact_timers,
+				       the_background_thread_blocks_signals,
 				       a_start_that_fails_leaves_nothing_open };
 	Suite *suite = suite_create("progress");
 	TCase *tcase = tcase_create("progress");
