@@ -233,5 +233,7 @@ void progress_thread_wake(struct progress *progress);
 /* Before fork(): waits until each background thread that was created runs. What allocates memory
  * for a thread that starts, as sanitizers do, may hold a lock that the child would keep. */
 void progress_threads_await_start(void);
+/* In the child after fork(): it has none of these threads. */
+void progress_threads_forked(void);
 
 #endif

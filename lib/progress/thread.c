@@ -209,6 +209,11 @@ void progress_threads_await_start(void)
 		nanosleep(&pause, NULL);
 }
 
+void progress_threads_forked(void)
+{
+	atomic_store(&num_starting, 0);
+}
+
 static void *thread_main(void *arg)
 {
 	struct progress *progress = arg;

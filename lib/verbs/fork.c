@@ -18,6 +18,7 @@ static void in_child(void)
 {
 	NO_CANCEL;
 
+	progress_threads_forked();
 	vb_objects_fork_child();
 	vb_pds_forked();
 	vb_refused_forked();
@@ -27,6 +28,8 @@ static void in_child(void)
 
 static void before_fork(void)
 {
+	NO_CANCEL;
+
 	progress_threads_await_start();
 	vb_objects_fork_prepare();
 }

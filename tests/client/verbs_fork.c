@@ -3,6 +3,7 @@
  * disturbs no other process. */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,40 @@ START_TEST(fork_right_after_open)
 }
 END_TEST
 
+static atomic_bool is_done;
+
+static void *open_and_close(void *arg)
+{
+	while (!atomic_load(&is_done))
+		ck_assert_int_eq(ibv_close_device(fixture_open()), 0);
+	return arg;
+}
+
+static void fork_again(struct end *end)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)end;
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		_exit(1);
+}
+
+/* A thread that starts in the parent does not exist in the child, which waits for none. */
+START_TEST(child_forks_while_its_parent_opens)
+{
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, open_and_close, NULL), 0);
+	for (uint32_t i = 0; i < 300; i++)
+		in_child(fork_again, NULL);
+	atomic_store(&is_done, true);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+END_TEST
+
 static struct ibv_cq_ex *inherited;
 
 static void poll_inherited(struct end *end)
@@ -303,6 +338,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, child_opens_the_device_itself);
 	tcase_add_test(tests, forks_under_way);
 	tcase_add_test(tests, fork_right_after_open);
+	tcase_add_test(tests, child_forks_while_its_parent_opens);
 	tcase_add_test(tests, child_without_descriptors);
 	tcase_add_test(tests, child_goes_on_without_its_parent);
 }
