@@ -62,7 +62,7 @@ static size_t allocated(void)
 #endif
 }
 
-#define FIRST_LIVES 50 /* until nothing new is kept */
+#define FIRST_LIVES 50 /* after these, nothing new is kept */
 #define LIVES	    200
 
 /* Each rsocket that is closed is freed, whatever calls it had before. */

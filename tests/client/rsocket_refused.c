@@ -28,7 +28,7 @@ static void tear_down(void)
 /* The next calls of a verb: the one that fails. */
 static const struct {
 	const char *rule;
-	int err; /* of rconnect() */
+	int err; /* rconnect() ends with it */
 } rows[] = {
 	{ "name=ibv_query_device errno=EIO nth=1", EIO },
 	{ "name=ibv_query_device errno=EIO nth=2", ECONNREFUSED },

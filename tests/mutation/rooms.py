@@ -39,8 +39,7 @@ ROOMS = {
 SHORT = {"sim": ["--count", "1000"], "sim_raw": ["--count", "300"], "sim_tag": ["--count", "300"], "sim_cm": ["--count", "100"],
          "processors": ["--count", "10"], "exhaustive": None, "tag_exhaustive": None, "starvation": None}
 
-
-# Of these tests one case (libcheck's word) runs: the others wait.
+# One case (libcheck's word) of each of these tests runs. The others wait.
 CASES = {"server_life": "life"}
 
 

@@ -16,11 +16,11 @@
 #include "lib/diagnose/diagnose.h"
 #include "tests/suite.h"
 
-#define OWN_SLOT 1
-#define PEER_QPN 0x020005u
-#define WR_ID	 0x77
-#define KEY	 0x00010203u
-#define NOBODY	 999999999 /* no process has this PID */
+#define OWN_SLOT   1
+#define PEER_QPN   0x020005u
+#define WR_ID	   0x77
+#define KEY	   0x00010203u
+#define NO_PROCESS 999999999 /* no process has this PID */
 
 static struct ctl_shared *shared;
 static struct gid gids[RXE_MAX_GIDS];
@@ -71,7 +71,7 @@ static void setup(void)
 					      .remote_addr = 0x1004,
 					      .len = 64 };
 	memcpy(peer_slot()->comm, "peer", 5);
-	peer_slot()->pid = NOBODY;
+	peer_slot()->pid = NO_PROCESS;
 	peer_qp()->qpn = PEER_QPN;
 	peer_qp()->state = RXE_QPS_RTS;
 	peer_qp()->dest_qpn = qp.qpn;

@@ -48,7 +48,7 @@ static uint32_t arriving, checks, ended_readable, ended_quiet;
 static _Atomic uint32_t receives, waits;
 static bool has_work, first_readable;
 static int complete_error;
-static uint32_t num_lines; /* of the log */
+static uint32_t num_lines; /* the log has this many lines */
 
 static void count_line(enum ctl_log_level level, const char *line)
 {

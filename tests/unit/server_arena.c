@@ -12,9 +12,9 @@
 #include "rxe_dm/server/arena.h"
 #include "tests/suite.h"
 
-#define PAGE   4096u
-#define BYTES  (16u * PAGE)
-#define NOBODY 65534
+#define PAGE	   4096u
+#define BYTES	   (16u * PAGE)
+#define OTHER_USER 65534
 
 static struct arena arena;
 
@@ -104,7 +104,7 @@ static void lock_three_pages(void)
 	const struct rlimit limit = { 3 * PAGE + 1, 3 * PAGE + 1 };
 	struct arena limited;
 
-	if (setrlimit(RLIMIT_MEMLOCK, &limit) || (geteuid() == 0 && setuid(NOBODY)) ||
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || (geteuid() == 0 && setuid(OTHER_USER)) ||
 	    arena_init(&limited, BYTES, CTL_PAGES_SMALL))
 		_exit(1);
 	_exit(limited.locked == (limited.page > PAGE ? 0 : 3 * PAGE) ? 0 : 2);

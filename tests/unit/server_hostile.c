@@ -17,7 +17,7 @@
 #include "net/wire/packet.h"
 #include "server_fixture.h"
 
-#define NOBODY 65534
+#define OTHER_USER 65534
 
 static struct program p;
 
@@ -387,7 +387,7 @@ static int squat(bool listening)
 
 static void squat_as_nobody(int channel)
 {
-	ck_assert_int_eq(setuid(NOBODY), 0);
+	ck_assert_int_eq(setuid(OTHER_USER), 0);
 	squat(true);
 	channel_say(channel);
 	channel_wait(channel);
@@ -468,7 +468,7 @@ static void come_as_nobody(int channel)
 	struct ctl_hello hello = good_hello();
 
 	ctl_name_server(&name, 0, fixture_instance());
-	ck_assert_int_eq(setuid(NOBODY), 0);
+	ck_assert_int_eq(setuid(OTHER_USER), 0);
 	ck_assert_int_eq(connect(sock, (const struct sockaddr *)&name.addr, name.len), 0);
 	ctl_send(sock, &hello, sizeof(hello), NULL, 0, 0);
 	ck_assert_int_le(recv(sock, &hello, sizeof(hello), 0), 0);

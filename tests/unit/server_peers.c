@@ -23,11 +23,11 @@
 #include "net/wire/packet.h"
 #include "server_fixture.h"
 
-#define NAME	 "rxe_dm/4791/"
-#define MAGIC	 "rxe_dmL1"
-#define NOBODY	 65534
-#define SLOW_MS	 1000
-#define SENT_LEN (8 + sizeof(struct udp_local))
+#define NAME	   "rxe_dm/4791/"
+#define MAGIC	   "rxe_dmL1"
+#define OTHER_USER 65534
+#define SLOW_MS	   1000
+#define SENT_LEN   (8 + sizeof(struct udp_local))
 
 /* A server that a child plays, at 127.0.0.HOST, and the first port that it sends from. */
 struct peer {
@@ -89,7 +89,7 @@ static void two_users(int channel)
 {
 	int connection[2][2], fd[2], server;
 
-	ck_assert_int_eq(seteuid(NOBODY), 0);
+	ck_assert_int_eq(seteuid(OTHER_USER), 0);
 	fd[0] = hold_address(&first, connection[0]);
 	ck_assert_int_eq(seteuid(0), 0);
 	fd[1] = hold_address(&second, connection[1]);
@@ -208,21 +208,29 @@ static void stay_on_this_processor(void)
 	ck_assert_int_eq(sched_setaffinity(0, sizeof(one), &one), 0);
 }
 
+/* Opens a program, and the sockets that send to its address from the ports of both peers. */
+static void open_senders(int fd[2], struct program *p, struct sockaddr_in *to)
+{
+	char address[CTL_GID_STR_MAX];
+
+	*to = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT) };
+	program_open(p);
+	ck_assert_int_eq(inet_pton(AF_INET, fixture_address(p->client, address), &to->sin_addr), 1);
+	fd[0] = open_sender(&first);
+	fd[1] = open_sender(&second);
+	stay_on_this_processor();
+}
+
 START_TEST(the_ports_of_a_server_that_has_exited_are_foreign)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT) };
-	char address[CTL_GID_STR_MAX];
+	struct sockaddr_in to;
 	int channel, fd[2];
 	const pid_t peers = child_start(two_peers, &channel);
 	struct program p;
 
 	channel_wait(channel);
 	ck_assert_int_eq(fixture_command("start", NULL), 0);
-	program_open(&p);
-	ck_assert_int_eq(inet_pton(AF_INET, fixture_address(p.client, address), &to.sin_addr), 1);
-	fd[0] = open_sender(&first);
-	fd[1] = open_sender(&second);
-	stay_on_this_processor();
+	open_senders(fd, &p, &to);
 	ck_assert(first_peer_is_trusted(fd, &p, &to));
 	channel_say(channel);
 	/* Wait until the server has read the end. The time limit of the test ends a wait in
@@ -237,8 +245,7 @@ END_TEST
 /* --allow-users names users whose packets pass like those of the server's own user. */
 START_TEST(the_ports_of_an_allowed_user_are_trusted)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT) };
-	char address[CTL_GID_STR_MAX];
+	struct sockaddr_in to;
 	struct program p;
 	int channel, fd[2];
 	pid_t peers;
@@ -248,11 +255,7 @@ START_TEST(the_ports_of_an_allowed_user_are_trusted)
 	peers = child_start(two_users, &channel);
 	channel_wait(channel);
 	ck_assert_int_eq(fixture_command("start", "--allow-users", "1,65534", NULL), 0);
-	program_open(&p);
-	ck_assert_int_eq(inet_pton(AF_INET, fixture_address(p.client, address), &to.sin_addr), 1);
-	fd[0] = open_sender(&first);
-	fd[1] = open_sender(&second);
-	stay_on_this_processor();
+	open_senders(fd, &p, &to);
 	ck_assert(first_peer_is_trusted(fd, &p, &to));
 	program_close(&p);
 	child_kill(peers);

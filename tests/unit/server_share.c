@@ -351,7 +351,7 @@ START_TEST(a_region_changes_when_nobody_is_inside)
 }
 END_TEST
 
-static uint32_t new_pd; /* of the call that changes a region; its child frees it */
+static uint32_t new_pd; /* a call changes a region to it; the child of the call frees it */
 
 /* Frees the call's domain, as another user of the context may, while the call waits. */
 static void free_domain_when_hidden(int channel)
