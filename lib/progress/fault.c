@@ -150,12 +150,15 @@ static bool is_silent(void *arg)
 
 void faults_close(struct faults *faults)
 {
-	fault_link_close(faults->link);
-	fault_counters_free(faults->completions);
-	free(faults->rules);
+	const struct faults last = *faults;
+
+	/* A child of fork() closes what it finds here. */
 	faults->rules = NULL;
 	faults->link = NULL;
 	faults->completions = NULL;
+	fault_link_close(last.link);
+	fault_counters_free(last.completions);
+	free(last.rules);
 }
 
 static void open_link(struct faults *faults)

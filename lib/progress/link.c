@@ -175,9 +175,13 @@ void device_link_stack(struct device_link *link)
 void device_link_capture(struct progress *progress, int fd)
 {
 	struct device_link *link = &progress->link;
+	struct recorder *last;
 
 	pthread_mutex_lock(&progress->lock);
-	recorder_close(link->recorder);
+	/* A child of fork() closes what it finds here. */
+	last = link->recorder;
+	link->recorder = NULL;
+	recorder_close(last);
 	link->recorder = fd >= 0 && link->phy ? capture_open(progress, fd) : NULL;
 	if (link->phy)
 		device_link_stack(link);

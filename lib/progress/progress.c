@@ -83,7 +83,7 @@ static struct rxe_engine *get_memory(struct progress *progress)
 	return NULL;
 }
 
-int progress_start(struct progress *progress)
+static int start(struct progress *progress)
 {
 	struct rxe_engine *engine = get_memory(progress);
 	int err = engine ? open_fds(progress, engine) : -ENOMEM;
@@ -111,6 +111,16 @@ int progress_start(struct progress *progress)
 	/* A program without queue pairs may wait for events of the device. */
 	err = progress_thread_start(progress);
 	pthread_mutex_unlock(&progress->lock);
+	return err;
+}
+
+int progress_start(struct progress *progress)
+{
+	int err;
+
+	atomic_store(&progress->is_changing, true);
+	err = start(progress);
+	atomic_store(&progress->is_changing, false);
 	if (err)
 		progress_stop(progress);
 	return err;
@@ -162,6 +172,7 @@ void progress_exit(struct progress *progress)
 
 void progress_stop(struct progress *progress)
 {
+	atomic_store(&progress->is_changing, true);
 	progress_thread_stop(progress);
 	if (RXE_PERSISTENCE_SUPPORTED)
 		persist_stop(&progress->persist);
@@ -171,6 +182,20 @@ void progress_stop(struct progress *progress)
 		free_all(progress);
 	}
 	pthread_mutex_unlock(&progress->lock);
+	atomic_store(&progress->is_changing, false);
+}
+
+/* What a thread of the parent was opening or closing stays allocated. */
+static void forget_all(struct progress *progress)
+{
+	progress->engine = NULL;
+	progress->tx_mem = NULL;
+	progress->held = NULL;
+	progress->link = (struct device_link){ 0 };
+	progress->wake_fd = progress->all_fd = progress->events_fd = -1;
+	progress->remote_requests.doorbell_fd = -1;
+	progress->has_thread = false;
+	atomic_store(&progress->is_changing, false);
 }
 
 void progress_drop_in_child(struct progress *progress)
@@ -179,6 +204,8 @@ void progress_drop_in_child(struct progress *progress)
 	schedule_forked(&progress->schedule);
 	if (RXE_PERSISTENCE_SUPPORTED)
 		persist_init(&progress->persist);
+	if (atomic_load(&progress->is_changing))
+		forget_all(progress);
 	if (!progress->engine)
 		return;
 	progress_thread_forget(progress);

@@ -69,6 +69,9 @@ struct progress {
 	pthread_mutex_t lock;
 	/* NULL: not attached, or the child after fork(). */
 	struct rxe_engine *engine;
+	/* A thread opens or closes parts of the attachment: a child of fork() finds them half
+	 * done. */
+	_Atomic bool is_changing;
 	struct device_link link;
 	/* Trains that the engine built; those from tx_first on wait for the kernel. */
 	uint8_t *tx_mem;

@@ -44,13 +44,16 @@ void vb_gate_init(struct vb_device *dev)
 void vb_gate_attached(struct vb_device *dev)
 {
 	struct vb_gate *gate = &dev->gate;
+	struct vb_gate_rules *last;
 
 	pthread_mutex_lock(&gate->lock);
 	gate->generation = &faults(dev)->generation;
 	gate->fatal = atomic_load(&faults(dev)->fatal);
 	atomic_store(&gate->open_generation, OPEN_UNKNOWN);
-	free(gate->rules);
+	/* A child of fork() writes to what it finds here. */
+	last = gate->rules;
 	gate->rules = NULL;
+	free(last);
 	pthread_mutex_unlock(&gate->lock);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* fork() under a device: the child cannot touch what it inherited, can open the device again, and
  * disturbs no other process. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -188,26 +189,30 @@ static void *open_and_close(void *arg)
 	return arg;
 }
 
-static void fork_again(struct end *end)
+static void open_and_fork(struct end *end)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
 	(void)end;
+	if (ibv_close_device(fixture_open()))
+		_exit(2);
+	pid = fork();
 	if (pid == 0)
 		_exit(0);
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
 		_exit(1);
 }
 
-/* A thread that starts in the parent does not exist in the child, which waits for none. */
+/* A thread that opens or closes the device in the parent does not exist in the child: what it left
+ * half done is in the child's way neither when that opens the device nor when it forks. */
 START_TEST(child_forks_while_its_parent_opens)
 {
 	pthread_t thread;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, open_and_close, NULL), 0);
 	for (uint32_t i = 0; i < 300; i++)
-		in_child(fork_again, NULL);
+		in_child(open_and_fork, NULL);
 	atomic_store(&is_done, true);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
@@ -338,7 +343,10 @@ static void add(TCase *tests)
 	tcase_add_test(tests, child_opens_the_device_itself);
 	tcase_add_test(tests, forks_under_way);
 	tcase_add_test(tests, fork_right_after_open);
-	tcase_add_test(tests, child_forks_while_its_parent_opens);
+	/* gcc 12's AddressSanitizer has no fork handler for the locks of its allocator: a child of
+	 * a process whose other threads allocate can hang. */
+	if (!dlsym(RTLD_DEFAULT, "__asan_init"))
+		tcase_add_test(tests, child_forks_while_its_parent_opens);
 	tcase_add_test(tests, child_without_descriptors);
 	tcase_add_test(tests, child_goes_on_without_its_parent);
 }
