@@ -91,13 +91,13 @@ static const struct rxe_send_wqe *request_with(const struct rxe_qp *qp, uint32_t
 }
 
 /* The request of this queue pair that an RC packet carries (sent) or answers (arrived); NULL when
- * the request is the peer's, or has completed. */
+ * the request is the peer's, or has completed. A packet with a queue pair has a BTH. */
 static const struct rxe_send_wqe *packet_qp_request(const struct rxe_qp *qp, bool sent,
-						    const uint8_t *packet, uint32_t len)
+						    const uint8_t *packet)
 {
 	struct bth bth;
 
-	if (len < BTH_LEN + ICRC_LEN || !rxe_qp_is_reliable(qp))
+	if (!rxe_qp_is_reliable(qp))
 		return NULL;
 	bth_parse(&bth, packet);
 	if (sent != !!(wire_shape(bth.opcode) & SHAPE_REQUEST))
@@ -141,7 +141,7 @@ static void describe(void *arg, struct capture_record *record, const uint8_t *pa
 	record->flags |= CAPTURE_HAS_QP;
 	record->qpn = qp->qpn;
 	record->qp_type = (uint8_t)qp->type;
-	wqe = packet_qp_request(qp, sent, packet, record->len);
+	wqe = packet_qp_request(qp, sent, packet);
 	if (!wqe)
 		return;
 	record->flags |= CAPTURE_HAS_WR;
