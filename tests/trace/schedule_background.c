@@ -461,6 +461,24 @@ START_TEST(packets_that_the_kernel_refuses_wake_the_background_thread)
 }
 END_TEST
 
+/* The process detaches while its thread is awake, and attaches again. */
+START_TEST(a_new_background_thread_waits_first)
+{
+	background();
+	waits_on_link(NEVER);
+	link_wakes();
+	schedule_stop(&s);
+	background();
+	schedule_start(&s, s.is_engine_held, NULL);
+	background();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 background wakes\n"
+	       "     0.0 background -> EXIT\n"
+	       "     0.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
 START_TEST(the_background_thread_exits_when_asked)
 {
 	background();
@@ -502,6 +520,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, unsent_packets_are_tried_again);
 	tcase_add_test(tc, packets_that_the_kernel_refuses_wake_the_background_thread);
 	tcase_add_test(tc, the_background_thread_exits_when_asked);
+	tcase_add_test(tc, a_new_background_thread_waits_first);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

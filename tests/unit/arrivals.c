@@ -120,6 +120,19 @@ START_TEST(a_lost_datagram_is_waited_for_for_a_while)
 }
 END_TEST
 
+/* Two are missing at first; the one that arrives late was under way. The other one is lost. */
+START_TEST(a_late_datagram_is_not_lost)
+{
+	ck_assert(poll_at(0, 0, 0));
+	announce(2);
+	ck_assert(poll_at(100, 0, 0));
+	ck_assert(poll_at(200, 1, 1));
+	ck_assert(poll_at(300, 0, 0));
+	ck_assert(poll_at(100 + ARRIVALS_FLIGHT_NS, 0, 0));
+	ck_assert(!poll_at(200 + ARRIVALS_FLIGHT_NS, 0, 0));
+}
+END_TEST
+
 /* Others that arrive meanwhile prolong nothing. */
 START_TEST(a_lost_datagram_is_forgotten_in_traffic)
 {
@@ -217,6 +230,7 @@ int main(void)
 	tcase_add_test(tcase, a_train_is_one_datagram);
 	tcase_add_test(tcase, a_datagram_may_be_under_way);
 	tcase_add_test(tcase, a_lost_datagram_is_waited_for_for_a_while);
+	tcase_add_test(tcase, a_late_datagram_is_not_lost);
 	tcase_add_test(tcase, a_lost_datagram_is_forgotten_in_traffic);
 	tcase_add_test(tcase, what_could_not_be_sent_is_retracted);
 	tcase_add_test(tcase, strangers_are_expected_for_a_while);

@@ -102,8 +102,6 @@ START_TEST(pages_that_are_not_present)
 }
 END_TEST
 
-/* All the memory of the machine, some of which is in use, and one page more. No page becomes
- * present. */
 /* The count ends where the kernel reports no pages, which is once for 4096 pages. */
 START_TEST(pages_before_unmapped_ones)
 {
@@ -115,6 +113,8 @@ START_TEST(pages_before_unmapped_ones)
 }
 END_TEST
 
+/* All the memory of the machine, some of which is in use, and one page more. No page becomes
+ * present. */
 START_TEST(more_than_there_is)
 {
 	size_t all = (size_t)sysconf(_SC_PHYS_PAGES) * 4096;
@@ -152,6 +152,39 @@ START_TEST(copy_survives_unmapped_memory)
 	ck_assert(!memory_copy(buf, (void *)0xdead000000000000, 64)); /* not an address */
 #endif
 	munmap(p, 4096);
+}
+END_TEST
+
+/* Fills what later calls find on the stack. */
+__attribute__((noinline)) static void leave_on_stack(int byte)
+{
+	volatile uint8_t mem[4096];
+
+	for (size_t i = 0; i < sizeof(mem); i++)
+		mem[i] = (uint8_t)byte;
+}
+
+/* Recovery points lie on the stack: each holds the ranges of its own access, whatever lay there. */
+START_TEST(an_access_covers_its_own_ranges)
+{
+	uint8_t *p = pages(1), buf[64] = { 0 };
+	uint64_t orig;
+	bool ok[5];
+
+	memory_guard();
+	munmap(p, 4096);
+	leave_on_stack(0);
+	ok[0] = memory_copy(p, buf, sizeof(buf));
+	leave_on_stack(0);
+	ok[1] = memory_copy(buf, p, sizeof(buf));
+	leave_on_stack(0);
+	ok[2] = memory_copy_in_order(p, buf, sizeof(buf));
+	leave_on_stack(0);
+	ok[3] = memory_copy_in_order(buf, p, sizeof(buf));
+	leave_on_stack(0);
+	ok[4] = memory_atomic(p, RXE_FETCH_ADD, 1, 0, &orig);
+	for (size_t i = 0; i < sizeof(ok) / sizeof(ok[0]); i++)
+		ck_assert_msg(!ok[i], "access %zu", i);
 }
 END_TEST
 
@@ -262,6 +295,21 @@ START_TEST(atomics)
 }
 END_TEST
 
+/* The CPU would execute it on two cache lines. */
+START_TEST(an_atomic_is_aligned)
+{
+	_Alignas(8) uint8_t words[16] = { 0 };
+	uint64_t orig;
+
+	for (size_t at = 1; at < 8; at++)
+		ck_assert(!memory_atomic(words + at, RXE_FETCH_ADD, 1, 0, &orig));
+	ck_assert(memory_atomic(words + 8, RXE_FETCH_ADD, 1, 0, &orig));
+	memory_turn_ends();
+	ck_assert_uint_eq(words[0] + words[7], 0);
+	ck_assert_uint_eq(words[8], 1);
+}
+END_TEST
+
 static volatile sig_atomic_t theirs;
 
 static void their_handler(int sig)
@@ -284,6 +332,27 @@ START_TEST(a_fault_of_the_program_goes_to_the_program)
 		*(volatile uint8_t *)p = 1;
 	ck_assert_int_eq(theirs, SIGSEGV);
 	ck_assert(!memory_copy_in_order(p, buf, 8)); /* our handler still works */
+}
+END_TEST
+
+/* A thread trusts the handlers for a millisecond. The program replaces one, and registers memory:
+ * accesses of the same millisecond find ours in front. */
+START_TEST(a_registration_puts_our_handlers_in_front)
+{
+	struct sigaction sa = { .sa_handler = their_handler, .sa_flags = SA_NODEFER };
+	uint8_t *p = pages(1), buf[8] = { 0 };
+
+	memory_turn_begins(1000);
+	ck_assert(memory_copy(p, buf, 8));
+	memory_turn_ends();
+	sigaction(SIGSEGV, &sa, NULL);
+	ck_assert_int_eq(memory_admit(p, 8, true), 0);
+	munmap(p, 4096);
+	memory_turn_begins(1001);
+	if (sigsetjmp(back, 1) == 0)
+		ck_assert(!memory_copy(p, buf, 8));
+	memory_turn_ends();
+	ck_assert_int_eq(theirs, 0);
 }
 END_TEST
 
@@ -455,11 +524,14 @@ int main(void)
 	tcase_add_test(tcase, pages_before_unmapped_ones);
 	tcase_add_test(tcase, more_than_there_is);
 	tcase_add_test(tcase, copy_survives_unmapped_memory);
+	tcase_add_test(tcase, an_access_covers_its_own_ranges);
 	tcase_add_test(tcase, the_last_word_lands_last);
 	tcase_add_test(tcase, every_length_and_alignment_lands);
 	tcase_add_test(tcase, regions_are_found_by_kind);
 	tcase_add_test(tcase, atomics);
+	tcase_add_test(tcase, an_atomic_is_aligned);
 	tcase_add_test(tcase, a_fault_of_the_program_goes_to_the_program);
+	tcase_add_test(tcase, a_registration_puts_our_handlers_in_front);
 	tcase_add_test(tcase, a_handler_in_front_blocks_signals);
 	tcase_add_loop_test(tcase, each_signal_goes_to_its_own_handler, 0, 2);
 	tcase_add_test(tcase, a_handler_that_calls_ours);
