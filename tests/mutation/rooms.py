@@ -16,8 +16,8 @@ ROOMS = {
     "emu": Room(["emu"], rf"emu_.*|raw_.*|rc_hold|rc_loss|rc_retry|{TRACE}|{SIM}", 95),
     "net/wire": Room(["net/wire"], rf"wire.*|emu_uc|emu_ud|malformed|golden.*|cma_id|{CM}", 95),
     "net/link": Room(["net/link"], r"udp_.*|memory_.*|capture.*|verbs_capture|descriptor|frame|fault_.*|neighbor|veth_split|veth_net|client:verbs_rc|client:verbs_faults", 85),
-    "lib/progress": Room(["lib/progress"], r"arrivals|remote|verbs_memory|credits|persist|faults|schedule.*|processors|starvation|udp_veth|"
-                         r"progress|stopped_(peer|elsewhere)|verbs_capture|client:worst_reposted|"
+    "lib/progress": Room(["lib/progress"], r"arrivals|remote(_ask)?|verbs_memory|credits|persist|faults|schedule.*|processors|starvation|udp_veth|"
+                         r"progress(_start)?|stopped_(peer|elsewhere)|verbs_capture|client:worst_reposted|"
                          r"client:verbs_(rc|errors|events|srq|share|share_no_vm|flush|odp|odp_share|threads|regions|mw|xrc|xrc_no_vm|delayed_ack)|"
                          r"client:verbs_(raw|raw_faults|cq|dm|faults|counters|wr|umem|fork|ud|tag|closefrom|bad)|client:memory_(verbs_rc|faults)|"
                          r"client:capture_(connection|raw|killed)|client:cause_(receive|nak)|client:fault_(timed|time_wait)|client:vethdev_raw", 85),

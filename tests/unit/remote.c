@@ -260,7 +260,7 @@ static struct iovec stored[4];
 static uint32_t num_stored;
 /* The answer to reads of more than a cookie: 0, or an errno. */
 static int reads_fail;
-static uint32_t num_reads;
+static uint32_t num_reads, num_cookies;
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long num_here,
 			 const struct iovec *there, unsigned long num_there, unsigned long flags)
@@ -271,6 +271,8 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long num_
 		errno = reads_fail;
 		if (reads_fail)
 			return -1;
+	} else {
+		num_cookies++;
 	}
 	memcpy(here->iov_base, there->iov_base, there->iov_len);
 	return (ssize_t)there->iov_len;
@@ -297,7 +299,7 @@ static struct rxe_mr region_of_other(void)
 	atomic_store(&slot->epoch, 1);
 	slot->cookie = cookie;
 	slot->cookie_at = (uintptr_t)&cookie;
-	num_stored = num_reads = 0;
+	num_stored = num_reads = num_cookies = 0;
 	reads_fail = 0;
 	return (struct rxe_mr){ .kind = RXE_MR_PLAIN,
 				.owner = OTHER,
@@ -306,6 +308,27 @@ static struct rxe_mr region_of_other(void)
 				.len = PAGE,
 				.addr = (uintptr_t)pages };
 }
+
+/* The number in the slot is of a process in another pid namespace, or there is none: whatever has
+ * this pid here is another program. It is looked at once. */
+START_TEST(the_memory_of_another_program_is_left_alone)
+{
+	static const uint64_t none;
+	const struct rxe_mr mr = region_of_other();
+	struct ctl_slot *slot = &dev->attachment.shared->slot[OTHER];
+	uint8_t bytes[4];
+
+	slot->cookie = _i ? 0 : cookie + 1;
+	slot->cookie_at = (uintptr_t)(_i ? &none : &cookie);
+	for (int i = 0; i < 2; i++) {
+		ck_assert(!remote_read(&dev->progress, &mr, IOVA, bytes, sizeof(bytes)));
+		ck_assert(remote_was_deferred(&dev->progress));
+		ck_assert(!remote_write(&dev->progress, &mr, IOVA, bytes, sizeof(bytes)));
+	}
+	ck_assert_uint_eq(num_cookies, 1);
+	ck_assert_uint_eq(num_reads + num_stored, 0);
+}
+END_TEST
 
 /* A security module permits the cookie and no more: the owner is asked, and the kernel no more. */
 START_TEST(what_the_kernel_refuses_the_owner_is_asked_for)
@@ -451,6 +474,7 @@ int main(void)
 	tcase_add_test(tcase, a_slow_owner_is_waited_for);
 	tcase_add_test(tcase, requests_store_the_last_word_last);
 	tcase_add_test(tcase, what_the_kernel_refuses_the_owner_is_asked_for);
+	tcase_add_loop_test(tcase, the_memory_of_another_program_is_left_alone, 0, 2);
 	tcase_add_test(tcase, unmapped_memory_is_not_asked_for);
 	tcase_add_loop_test(tcase, the_kernel_stores_the_last_word_last, 0, 4);
 	tcase_add_test(tcase, a_doorbell_wakes_once);
