@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -239,6 +240,29 @@ static void expect(const struct seen *seen, uint32_t psn, uint32_t flags, const 
 	ck_assert_msg(strncmp(seen->note, note, strlen(note)) == 0, "'%s' is not '%s...'",
 		      seen->note, note);
 }
+
+/* Mappings of captures in this process. */
+static uint32_t num_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[512];
+	uint32_t n = 0;
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps))
+		n += strstr(line, "/memfd:capture") != NULL;
+	fclose(maps);
+	return n;
+}
+
+/* A process may live through many captures. One mapping is the test's own. */
+START_TEST(an_ended_capture_is_not_mapped)
+{
+	ck_assert_uint_gt(num_mappings(), 1);
+	device_link_capture(&dev->progress, -1);
+	ck_assert_uint_eq(num_mappings(), 1);
+}
+END_TEST
 
 START_TEST(what_passes)
 {
@@ -485,6 +509,7 @@ int main(void)
 	TCase *tcase = tcase_create("verbs_capture");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, an_ended_capture_is_not_mapped);
 	tcase_add_test(tcase, what_passes);
 	tcase_add_test(tcase, faults_on_the_way_out);
 	tcase_add_test(tcase, sent_again_after_a_drop);

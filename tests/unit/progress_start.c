@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+/* The engine's start and its end, with the background thread, over a real link, in a process
+ * without a server. */
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device_fixture.h"
+#include "emu/supported.h"
+#include "lib/control/client.h"
+#include "lib/progress/progress.h"
+#include "net/link/clock.h"
+#include "net/link/descriptor.h"
+#include "tests/suite.h"
+
+#define SLOT	  3u
+#define WAIT_NS	  20000000000ull
+#define NO_WAIT	  INT_MIN
+#define SECOND_MS 1000
+
+static struct vb_device *dev;
+static struct progress *progress;
+static uint32_t num_looks; /* times that the owner was asked to look at the server's events */
+
+/* The timeout of the last wait that was not a look. */
+static _Atomic int waited_ms;
+
+int epoll_wait(int fd, struct epoll_event *ret, int max, int timeout)
+{
+	if (timeout != 0)
+		atomic_store(&waited_ms, timeout);
+	return epoll_pwait(fd, ret, max, timeout, NULL);
+}
+
+static bool server_event_ready(struct progress *of)
+{
+	ck_assert_ptr_eq(of, progress);
+	num_looks++;
+	return true;
+}
+
+static void setup(void)
+{
+	static const struct progress_owner owner = { .server_event_ready = server_event_ready };
+	const uint8_t own = (uint8_t)(getpid() % 251);
+
+	dev = device_new(SLOT);
+	progress = &dev->progress;
+	free(progress->engine);
+	progress->engine = NULL;
+	progress->owner = &owner;
+	dev->info.max_mtu = 4096;
+	dev->info.gids[0] = (struct gid){ .raw = { [10] = 0xff, [11] = 0xff, 127, 80, own, 1 } };
+	dev->attachment.rx_fd = descriptor_keep(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	dev->attachment.event_fd = descriptor_keep(eventfd(0, EFD_NONBLOCK));
+	num_looks = 0;
+	atomic_store(&waited_ms, NO_WAIT);
+}
+
+static void teardown(void)
+{
+	descriptor_close(dev->attachment.event_fd);
+	descriptor_close(dev->attachment.rx_fd);
+	device_free(dev);
+}
+
+static struct ctl_slot *own_slot(void)
+{
+	return &dev->attachment.shared->slot[SLOT];
+}
+
+static uint32_t open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	uint32_t n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* The background thread may hold the engine meanwhile, and runs it then. */
+static bool is_seen_to_run(void)
+{
+	const uint64_t until_ns = clock_now_ns() + WAIT_NS;
+
+	while (!own_slot()->presence.at_ns && clock_now_ns() < until_ns)
+		ck_assert_uint_gt(progress_poll_once(progress), 0);
+	return own_slot()->presence.at_ns != 0;
+}
+
+/* Peers read in the slot when the process last ran. Requests and events come from the first moment
+ * on, and a stop leaves nothing open: the process may attach again. */
+START_TEST(a_device_starts_again_after_its_end)
+{
+	const uint32_t before = open_descriptors();
+
+	progress_stop(progress);
+	for (uint32_t i = 1; i <= 3; i++) {
+		own_slot()->presence.at_ns = 0;
+		ck_assert_int_eq(progress_start(progress), 0);
+		ck_assert(progress->engine && progress->has_thread);
+		ck_assert(!atomic_load(&progress->is_changing));
+		ck_assert_uint_eq(num_looks, i);
+		ck_assert_uint_ne(own_slot()->doorbell[0], 0);
+		ck_assert(is_seen_to_run());
+		progress_stop(progress);
+		ck_assert(!progress->engine && !progress->has_thread);
+		ck_assert(!progress->tx_mem && !progress->held);
+		ck_assert(!atomic_load(&progress->is_changing));
+		ck_assert_int_eq(progress->remote_requests.doorbell_fd, -1);
+		ck_assert_uint_eq(open_descriptors(), before);
+	}
+	ck_assert_uint_eq(progress_poll_once(progress), 0);
+	ck_assert(!progress_lock(progress));
+}
+END_TEST
+
+/* Each check has a number, the exit status. */
+static int look_as_child(uint32_t descriptors)
+{
+	progress_drop_in_child(progress);
+	if (progress->engine || progress->tx_mem || progress->held)
+		return 1;
+	if (progress->has_thread || progress->all_fd != -1 || progress->events_fd != -1)
+		return 2;
+	if (RXE_PERSISTENCE_SUPPORTED && progress->persist.has_thread)
+		return 3;
+	if (progress->remote_requests.doorbell_fd != -1 || open_descriptors() != descriptors)
+		return 4;
+	if (pthread_mutex_trylock(&progress->lock) != 0)
+		return 5;
+	pthread_mutex_unlock(&progress->lock);
+	if (progress_start(progress) != 0)
+		return 6;
+	progress_stop(progress);
+	return 0;
+}
+
+/* fork() while a thread of the parent runs the engine, and another one makes memory persistent. The
+ * child may use the device itself; the parent goes on. */
+START_TEST(a_child_begins_without_the_parent_s_device)
+{
+	const uint32_t before = open_descriptors();
+	int status;
+	pid_t child;
+
+	ck_assert_int_eq(progress_start(progress), 0);
+	progress->persist.has_thread = true;
+	pthread_mutex_lock(&progress->lock);
+	child = fork();
+	if (child == 0)
+		_exit(look_as_child(before));
+	pthread_mutex_unlock(&progress->lock);
+	progress->persist.has_thread = false;
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_uint_gt(progress_poll_once(progress), 0);
+	progress_stop(progress);
+}
+END_TEST
+
+/* A thread that holds the lock when the program calls exit() may never release it. */
+START_TEST(an_exit_waits_for_no_thread)
+{
+	ck_assert_int_eq(progress_start(progress), 0);
+	pthread_mutex_lock(&progress->lock);
+	progress_exit(progress);
+	pthread_mutex_unlock(&progress->lock);
+	progress_exit(progress);
+	ck_assert(!progress_is_locked(progress));
+	progress_stop(progress);
+	progress_exit(progress);
+	ck_assert(!progress_is_locked(progress));
+}
+END_TEST
+
+static void refuse_pwait2(uint32_t error)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = 4, .filter = filter };
+
+	ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/* Linux before 5.11, valgrind, or a filter: the thread waits for milliseconds. Nothing is due: it
+ * looks after its descriptors each second. */
+START_TEST(the_background_thread_waits_without_epoll_pwait2)
+{
+	static const uint32_t errors[] = { ENOSYS, EPERM };
+	const uint64_t until_ns = clock_now_ns() + WAIT_NS;
+
+	refuse_pwait2(errors[_i]);
+	ck_assert_int_eq(progress_start(progress), 0);
+	while (atomic_load(&waited_ms) == NO_WAIT && clock_now_ns() < until_ns)
+		sched_yield();
+	ck_assert_int_eq(atomic_load(&waited_ms), SECOND_MS);
+	progress_stop(progress);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("progress_start");
+	TCase *tcase = tcase_create("progress_start");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, a_device_starts_again_after_its_end);
+	tcase_add_test(tcase, a_child_begins_without_the_parent_s_device);
+	tcase_add_test(tcase, an_exit_waits_for_no_thread);
+	tcase_add_loop_test(tcase, the_background_thread_waits_without_epoll_pwait2, 0, 2);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
