@@ -155,7 +155,8 @@ int rs_path_get(struct rsocket *rs, struct rdma_cm_id *id, const struct rs_addre
 	DL_APPEND(rs->datagram->paths, path);
 	err = create(rs, path);
 	if (err) {
-		path->id = NULL; /* the caller's still */
+		path->id = NULL;	      /* the caller's still */
+		path->num_free = path->sends; /* nothing is in flight */
 		if (id->qp)
 			rdma_destroy_qp(id);
 		rs_path_free(rs, path);

@@ -180,6 +180,7 @@ static int open_path(struct rsocket *rs, struct rs_peer *peer, const struct rs_a
 {
 	struct rs_address from;
 	struct rdma_cm_id *id;
+	bool is_kept = false;
 	int err;
 
 	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_UDP))
@@ -189,11 +190,13 @@ static int open_path(struct rsocket *rs, struct rs_peer *peer, const struct rs_a
 		err = find_from(rs, local, id, is_lasting, &from);
 	if (!err)
 		err = rs_path_get(rs, id, &from, &peer->path);
-	if (!err)
+	if (!err) {
+		is_kept = peer->path->id == id; /* also by a path that this peer cannot use */
 		err = create_ah(rs, peer, id);
+	}
 	if (err)
 		lose_path(peer);
-	if (err || peer->path->id != id)
+	if (!is_kept)
 		rdma_destroy_id(id);
 	return err;
 }
