@@ -200,16 +200,17 @@ static void handle_event(struct rsocket *rs, struct rdma_cm_event *event)
 	}
 }
 
-/* The device server has exited, which was the connection manager. */
-static void lose_server(struct rsocket *rs)
+/* No event can be read: ENODEV, the device server has exited, which was the connection manager;
+ * ENOMEM, an event is lost, and a listener goes on with the next one. */
+static void lose_events(struct rsocket *rs, int err)
 {
 	if (rs->state == RS_LISTENING) {
-		rs->end.receiving = true;
+		rs->end.receiving |= err != ENOMEM;
 	} else if (rs->state == RS_CONNECTED) {
-		rs_queue_lost(rs, ENODEV);
+		rs_queue_lost(rs, err);
 	} else if (rs->state == RS_CONNECTING) {
 		rs->state = RS_FAILED;
-		rs->err = ENODEV;
+		rs->err = err;
 	}
 }
 
@@ -222,7 +223,7 @@ void rs_connection_events(struct rsocket *rs)
 	while (!rdma_get_cm_event(rs->channel, &event))
 		handle_event(rs, event);
 	if (errno != EAGAIN && errno != EINTR)
-		lose_server(rs);
+		lose_events(rs, errno);
 }
 
 static void free_list(struct rsocket **list)
