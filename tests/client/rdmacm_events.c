@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,6 +204,38 @@ START_TEST(channel_is_destroyed_under_its_reader)
 }
 END_TEST
 
+static void do_nothing(int signal)
+{
+	(void)signal;
+}
+
+static void *wait_for_a_signal(void *arg)
+{
+	struct rdma_cm_event *event;
+
+	atomic_store(&reader, gettid());
+	ck_assert_int_eq(rdma_get_cm_event(arg, &event), -1);
+	ck_assert_int_eq(errno, EINTR);
+	return NULL;
+}
+
+/* As a reader of a descriptor that is closed, also when signals restart its call. */
+START_TEST(a_signal_ends_the_reader_of_a_destroyed_channel)
+{
+	struct sigaction action = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+	struct rdma_event_channel *channel = channel_open();
+	pthread_t thread;
+
+	atomic_store(&reader, 0);
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_a_signal, channel), 0);
+	await_receiving(&reader);
+	rdma_destroy_event_channel(channel);
+	while (pthread_tryjoin_np(thread, NULL) == EBUSY)
+		pthread_kill(thread, SIGUSR1);
+}
+END_TEST
+
 START_TEST(names_of_events)
 {
 	ck_assert_str_eq(rdma_event_str(RDMA_CM_EVENT_ADDR_RESOLVED),
@@ -223,6 +256,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, several_readers);
 	tcase_add_test(tests, reader_is_cancelled);
 	tcase_add_test(tests, channel_is_destroyed_under_its_reader);
+	tcase_add_test(tests, a_signal_ends_the_reader_of_a_destroyed_channel);
 	tcase_add_test(tests, names_of_events);
 }
 

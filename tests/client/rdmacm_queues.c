@@ -3,6 +3,7 @@
  * library opens or on the program's, and protection domains that the program names. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "fixture.h"
@@ -79,6 +80,34 @@ START_TEST(xrc_domains)
 	ck_assert_int_eq(rdma_create_qp_ex(id, &attr), 0);
 	ck_assert_ptr_nonnull(attr.xrcd);
 	rdma_destroy_qp(id);
+	close_id();
+}
+END_TEST
+
+/* Named by the mask and the field together. */
+START_TEST(xrc_domain_of_the_program)
+{
+	struct ibv_xrcd_init_attr init = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
+							IBV_XRCD_INIT_ATTR_OFLAGS,
+					   .fd = -1,
+					   .oflags = O_CREAT };
+	struct ibv_qp_init_attr_ex attr;
+	struct ibv_xrcd *xrcd;
+
+	open_id(IBV_QPT_XRC_RECV);
+	xrcd = ibv_open_xrcd(id->verbs, &init);
+	ck_assert_ptr_nonnull(xrcd);
+	attr = qp_attr(IBV_QP_INIT_ATTR_XRCD);
+	attr.xrcd = xrcd;
+	ck_assert_int_eq(rdma_create_qp_ex(id, &attr), 0);
+	ck_assert_ptr_eq(attr.xrcd, xrcd);
+	rdma_destroy_qp(id);
+	attr = qp_attr(0);
+	attr.xrcd = xrcd;
+	ck_assert_int_eq(rdma_create_qp_ex(id, &attr), 0);
+	ck_assert_ptr_ne(attr.xrcd, xrcd);
+	rdma_destroy_qp(id);
+	ck_assert_int_eq(ibv_close_xrcd(xrcd), 0);
 	close_id();
 }
 END_TEST
@@ -160,6 +189,7 @@ static void add(TCase *tests)
 {
 	tcase_add_test(tests, xrc_shared_receive_queue);
 	tcase_add_test(tests, xrc_domains);
+	tcase_add_test(tests, xrc_domain_of_the_program);
 	tcase_add_test(tests, protection_domains);
 	tcase_add_test(tests, addresses_by_queue_pair);
 	tcase_add_test(tests, passive_addresses);

@@ -114,6 +114,20 @@ START_TEST(numbers_above_1023)
 }
 END_TEST
 
+/* A program without standard input. */
+START_TEST(number_0)
+{
+	int input = dup(0);
+
+	close(0);
+	ck_assert_int_eq(rsocket(AF_INET, SOCK_STREAM, 0), 0);
+	ck_assert_int_eq(rfcntl(0, F_GETFL), O_RDWR);
+	ck_assert_int_eq(rclose(0), 0);
+	ck_assert_int_eq(dup2(input, 0), 0);
+	close(input);
+}
+END_TEST
+
 /* How often a connection with few descriptors ended in which way. */
 static struct {
 	int refused, failed, made;
@@ -219,6 +233,7 @@ static void add(TCase *tests)
 {
 	tcase_add_test(tests, threads_that_end_leave_no_descriptor);
 	tcase_add_test(tests, closed_rsockets_leave_nothing);
+	tcase_add_test(tests, number_0);
 	tcase_add_test(tests, numbers_above_1023);
 	tcase_add_test(tests, few_descriptors);
 	tcase_add_test(tests, a_child_makes_its_own);
