@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 
-from program import Failure, Program, Skip, patient
+from program import Failure, Program, Skip, end_all, patient
 
 TIMEOUT_S = 60
 
@@ -52,8 +52,7 @@ class Instance:
         return self
 
     def __exit__(self, kind, value, _trace):
-        for program in self.programs:
-            program.end()
+        end_all(self.programs)
         if kind is not None and kind is not Skip:
             self.describe()
         self.stop()
@@ -159,7 +158,7 @@ def clean_environment():
     env = {k: v for k, v in os.environ.items() if not k.startswith("RXE_DM_")}
     env["PATH"] = search_path()
     env["LC_ALL"] = "C.UTF-8"
-    for name in ("MALLOC_PERTURB_", "LD_LIBRARY_PATH"):  # the test runner's
+    for name in ("MALLOC_PERTURB_", "LD_LIBRARY_PATH", "PYTHONPYCACHEPREFIX"):  # the test runner's
         env.pop(name, None)
     return env
 

@@ -100,7 +100,10 @@ class Program:
     def end(self):
         """End the whole session it leads, groups that it made in it as well: libcheck makes one for each test."""
         for sig in (signal.SIGTERM, signal.SIGKILL):
-            for pid in session_of(self.pid):
+            members = session_of(self.pid)
+            if not members:
+                break
+            for pid in members:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, sig)
             try:
@@ -114,17 +117,33 @@ class Program:
         return f"--- {self.title} ({state}): {' '.join(self.args)}\n{self.text()}"
 
 
+def end_all(programs):
+    """Most have ended, and nothing is left in their sessions: one look at all processes says so."""
+    living = sessions()
+    for program in programs:
+        if program.pid in living:
+            program.end()
+        else:
+            program.process.poll()
+
+
+def sessions():
+    """{leader: processes} of all sessions."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{name}/stat", "rb") as f:
+                leader = int(f.read().rsplit(b")", 1)[1].split()[3])
+            found.setdefault(leader, []).append(int(name))
+    return found
+
+
 def session_of(leader):
     """Who is in the session that this process leads, itself first, but for a device server that it started. Its number is
     nobody else's before it has been waited for."""
-    pids = []
-    for name in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{int(name)}/stat", encoding="ascii", errors="replace") as f:
-                if int(f.read().rsplit(")", 1)[1].split()[3]) == leader and not is_server(name):
-                    pids.append(int(name))
-        except (ValueError, OSError):
-            continue
+    pids = [pid for pid in sessions().get(leader, []) if not is_server(pid)]
     return sorted(pids, key=lambda pid: pid != leader)
 
 
@@ -147,8 +166,11 @@ def stacks(leader):
 
 def is_server(pid):
     """A device server of rxe_dm, which stays in its starter's session and outlives it."""
-    with open(f"/proc/{pid}/cmdline", "rb") as f:
-        return b"--ready-fd=3" in f.read().split(b"\0")
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return b"--ready-fd=3" in f.read().split(b"\0")
+    except OSError:  # it has ended
+        return False
 
 
 def listening(pid, port, how=LISTENING_TCP):
