@@ -108,7 +108,8 @@ def second_instance(build):
             raise Failure(f"{done.returncode}, {done.stderr}")
 
 
-ONE_INTERFACE = "ip link set lo up; ip link add v0 type veth peer name v1; ip addr add 10.77.9.1/24 dev v0; ip link set v0 up; ip link set v1 up"
+ONE_INTERFACE = "ip link set lo up; ip link add v0 type veth peer name v1; ip addr add 10.77.9.1/24 dev v0; ip link set v0 up; ip link set v1 up; " \
+    "until ip -o link show v0 | grep -q 'state UP' && ip -o link show v1 | grep -q 'state UP'; do sleep 0.01; done"
 TWO_INTERFACES = ONE_INTERFACE + "; ip addr add 10.77.8.1/24 dev v1"
 
 
