@@ -75,7 +75,7 @@ def matrix():
             program = f"ib_{tool}"
             rows[tool] = [program], 1
             if verb != "atomic":
-                rows[f"{tool}_all_sizes"] = [program, "-a", "-n", "20"], 23
+                rows[f"{tool}_all_sizes"] = [program, "-a", "-n", "6"], 23
             if verb != "write":
                 rows[f"{tool}_events"] = [program, "-e", "-n", "500"], 1
         program = f"ib_{verb}_bw"
@@ -101,8 +101,8 @@ def matrix():
     rows["write_bw_post_list"] = ["ib_write_bw", "-l", "16", "-s", "64", "-n", "1600"], 1
     rows["write_lat_inline"] = ["ib_write_lat", "-I", "64", "-s", "64"], 1
     rows["send_bw_hugepages_off_1m"] = ["ib_send_bw", "-s", "1048576", "-n", "50"], 1
-    # As many as of the other verbs; perftest's own number is 5000.
-    return {name: (args + ["-n", "1000"] if name.startswith("write_") and "-n" not in args else args, sizes)
+    # perftest's own numbers are 1000, and 5000 of some programs.
+    return {name: (args if "-n" in args else args + ["-n", "300" if args[0].endswith("_lat") else "1000"], sizes)
             for name, (args, sizes) in rows.items()}
 
 

@@ -12,7 +12,7 @@
 #include "points.h"
 
 #define CANCELS	  2000
-#define SECONDS	  10
+#define SECONDS	  5
 #define MOST_WAIT 40 /* rounds of a thread before it is cancelled */
 #define WRITES	  32 /* under way at most */
 
