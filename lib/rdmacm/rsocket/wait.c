@@ -218,16 +218,17 @@ static void unwatch_interest(struct rs_interest *interest, const struct pollfd *
 	pthread_mutex_unlock(&interest->rs->lock);
 }
 
+/* As rs_interests_wait(), but with a negative errno. */
 static int wait_for_any(struct rs_interest *interests, uint64_t n, struct pollfd *fds,
 			int64_t deadline_ns)
 {
-	int fd = rs_waiter_fd(), rc = 1, err;
+	int fd = rs_waiter_fd(), rc = 1;
 	struct rs_interest *interest = interests, *end;
 	bool is_waiting = true;
 	uint64_t at = 0;
 
 	if (fd < 0)
-		return -1;
+		return -rcm_errno();
 	for (; interest < interests + n && is_waiting; interest++) {
 		is_waiting = watch_interest(interest, fd, &fds[at]);
 		at += num_entries(interest);
@@ -236,27 +237,25 @@ static int wait_for_any(struct rs_interest *interests, uint64_t n, struct pollfd
 	if (is_waiting) {
 		fds[at] = (struct pollfd){ .fd = fd, .events = POLLIN };
 		rc = poll_until(fds, at + 1, deadline_ns);
+		if (rc < 0)
+			rc = -rcm_errno();
 	}
-	err = errno;
 	at = 0;
 	for (interest = interests; interest < end; interest++) {
 		unwatch_interest(interest, &fds[at]);
 		at += num_entries(interest);
 	}
-	errno = err;
 	return rc;
 }
 
 int rs_interests_wait(struct rs_interest *interests, uint64_t n, int64_t deadline_ns)
 {
 	struct pollfd *fds = calloc(n * WATCHED + 1, sizeof(*fds));
-	int rc, err;
+	int rc;
 
 	if (!fds)
 		return -1;
 	rc = wait_for_any(interests, n, fds, deadline_ns);
-	err = errno;
 	free(fds);
-	errno = err;
-	return rc;
+	return rc < 0 ? rcm_return(-rc) : rc;
 }
