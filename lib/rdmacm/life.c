@@ -45,8 +45,10 @@ static struct rcm_id *new_id(struct rdma_event_channel *channel, void *context,
 {
 	struct rcm_id *id = calloc(1, sizeof(*id));
 
-	if (!id)
+	if (!id) {
+		refuse(WHY_NO_MEMORY, "the id");
 		return NULL;
+	}
 	pthread_mutex_init(&id->lock, NULL);
 	pthread_cond_init(&id->acknowledged, NULL);
 	id->token = rcm_token();
