@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Calls of librdmacm that must fail, and the errno that the manual pages and Linux give for
- * each. */
+/* Calls of librdmacm that must fail, and the errno that the manual pages and Linux give for each;
+ * and those that get no memory or no descriptor. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
+#include "failing.h"
 #include "fixture.h"
 #include "rdmacm_fixture.h"
 
@@ -247,6 +248,124 @@ START_TEST(a_connection_that_has_ended)
 }
 END_TEST
 
+static struct sockaddr_storage own;
+
+static int open_channel(void)
+{
+	struct rdma_event_channel *made = rdma_create_event_channel();
+
+	fail_none();
+	rdma_destroy_event_channel(made);
+	return made ? 0 : -1;
+}
+
+static int open_id_that_waits(void)
+{
+	struct rdma_cm_id *id;
+
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return -1;
+	fail_none();
+	return rdma_destroy_id(id);
+}
+
+static int copy_addresses(void)
+{
+	const struct rdma_addrinfo hints = { .ai_dst_addr = plain(&own),
+					     .ai_dst_len = sizeof(struct sockaddr_in),
+					     .ai_src_addr = plain(&own),
+					     .ai_src_len = sizeof(struct sockaddr_in) };
+	struct rdma_addrinfo *info;
+
+	if (rdma_getaddrinfo(NULL, NULL, &hints, &info))
+		return -1;
+	rdma_freeaddrinfo(info);
+	return 0;
+}
+
+static int list_devices(void)
+{
+	int count = 7;
+	struct ibv_context **list = rdma_get_devices(&count);
+	bool is_listed = list != NULL;
+
+	fail_none();
+	ck_assert_int_eq(count, is_listed);
+	rdma_free_devices(list);
+	/* The one that is open is there, even where libibverbs has no memory to list others. */
+	if (failing.err)
+		errno = failing.err;
+	return is_listed && !failing.err ? 0 : -1;
+}
+
+static int open_endpoint(int flags)
+{
+	struct ibv_qp_init_attr attr = { .cap = { 8, 8, 1, 1, 0 } };
+	struct rdma_addrinfo info = { .ai_flags = flags,
+				      .ai_qp_type = IBV_QPT_RC,
+				      .ai_port_space = RDMA_PS_TCP,
+				      .ai_connect = (void *)"hello",
+				      .ai_connect_len = 5 };
+	struct rdma_cm_id *id;
+
+	if (flags & RAI_PASSIVE)
+		info.ai_src_addr = plain(&own);
+	else
+		info.ai_dst_addr = plain(&own);
+	if (rdma_create_ep(&id, &info, NULL, &attr))
+		return -1;
+	fail_none();
+	rdma_destroy_ep(id);
+	return 0;
+}
+
+static int open_listener(void)
+{
+	return open_endpoint(RAI_PASSIVE);
+}
+
+static int open_client(void)
+{
+	return open_endpoint(0);
+}
+
+static const struct {
+	const char *name;
+	int (*call)(void);
+	unsigned int least; /* needs */
+} calls[] = {
+	{ "rdma_create_event_channel", open_channel, 2 },
+	{ "rdma_create_id", open_id_that_waits, 3 },
+	{ "rdma_getaddrinfo", copy_addresses, 3 },
+	{ "rdma_get_devices", list_devices, 1 },
+	{ "rdma_create_ep of a listener", open_listener, 4 },
+	{ "rdma_create_ep", open_client, 8 },
+};
+
+/* Whatever a call needs of the kernel, and all memory, is refused once: the call says so, and
+ * leaves no descriptor. In the end it succeeds. */
+START_TEST(needs_of_a_call)
+{
+	unsigned int nth = 0;
+	int before, rc, err;
+
+	own = device_address(0);
+	ck_assert_int_eq(calls[_i].call(), 0); /* what stays from then on */
+	before = count_descriptors();
+	do {
+		fail_nth(++nth);
+		rc = calls[_i].call();
+		err = errno;
+		ck_assert_msg(rc == (fail_none() ? -1 : 0), "%s, need %u: %d", calls[_i].name, nth,
+			      rc);
+		ck_assert_msg(!rc || err == failing.err, "%s, need %u: errno %d, not %d",
+			      calls[_i].name, nth, err, failing.err);
+		ck_assert_int_eq(count_descriptors(), before);
+	} while (rc);
+	ck_assert_uint_gt(nth, calls[_i].least);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, setup, NULL);
@@ -262,6 +381,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, datagrams_have_no_ack_timeout);
 	tcase_add_test(tests, port_spaces_that_are_none);
 	tcase_add_test(tests, a_connection_that_has_ended);
+	tcase_add_loop_test(tests, needs_of_a_call, 0, (int)(sizeof(calls) / sizeof(calls[0])));
 }
 
 int main(void)
