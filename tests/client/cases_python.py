@@ -133,7 +133,7 @@ def judge(text, module):
         raise Failure(f"{module}: it did not come to its end:\n{text}")
     print(f"{module}: ran {ran.group(1)}, {result.group(0)}")
     if result.group(1) != "OK":
-        raise Failure(f"{module}: {result.group(0)}")
+        raise Failure(f"{module}: {result.group(0)}\n{text[text.find('=' * 70):]}")
     skipped = re.search(r"skipped=(\d+)", result.group(0))
     if skipped and skipped.group(1) == ran.group(1):
         raise Skip(f"{module}: all {ran.group(1)} tests skipped themselves")
