@@ -26,6 +26,7 @@
 #include "emu/supported.h"
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
+#include "lib/progress/unkind.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "tests/suite.h"
@@ -179,6 +180,44 @@ START_TEST(a_child_begins_without_the_parent_s_device)
 }
 END_TEST
 
+/* It signals no thread, and closes no descriptor. */
+START_TEST(a_stop_without_a_thread_does_nothing)
+{
+	eventfd_t count;
+
+	progress->wake_fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	progress->all_fd = progress->wake_fd;
+	progress_thread_stop(progress);
+	ck_assert(descriptor_is_kept(progress->wake_fd));
+	ck_assert_int_eq(eventfd_read(progress->wake_fd, &count), -1);
+	descriptor_close(progress->wake_fd);
+}
+END_TEST
+
+/* RXE_DM_WORST. Without a plan, or with one that is none, the device is kind. */
+START_TEST(an_unkind_device_is_as_asked_for)
+{
+	static const struct {
+		const char *plan;
+		bool fills_dm, fills_receives;
+	} rows[] = {
+		{ NULL, false, false },	  { "", false, false },
+		{ "none", false, false }, { "fill_dm", false, false },
+		{ "7", true, false },	  { "7,fill_receives", false, true },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unsetenv("RXE_DM_WORST");
+		if (rows[i].plan)
+			setenv("RXE_DM_WORST", rows[i].plan, 1);
+		ck_assert_int_eq(progress_unkind_asked(UNKIND_FILL_DM), rows[i].fills_dm);
+		ck_assert_int_eq(progress_unkind_asked(UNKIND_FILL_RECEIVES),
+				 rows[i].fills_receives);
+	}
+	unsetenv("RXE_DM_WORST");
+}
+END_TEST
+
 /* A thread that holds the lock when the program calls exit() may never release it. */
 START_TEST(an_exit_waits_for_no_thread)
 {
@@ -233,6 +272,8 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, a_device_starts_again_after_its_end);
 	tcase_add_test(tcase, a_child_begins_without_the_parent_s_device);
+	tcase_add_test(tcase, a_stop_without_a_thread_does_nothing);
+	tcase_add_test(tcase, an_unkind_device_is_as_asked_for);
 	tcase_add_test(tcase, an_exit_waits_for_no_thread);
 	tcase_add_loop_test(tcase, the_background_thread_waits_without_epoll_pwait2, 0, 2);
 	suite_add_tcase(suite, tcase);
