@@ -170,6 +170,8 @@ int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event *
 		}
 		if (event && process(event, &from))
 			break;
+		if (!event)
+			rcm_channel_reject(rcm_channel(channel), &from);
 		rcm_id_ack(&claim);
 		free(event);
 		if (!event)

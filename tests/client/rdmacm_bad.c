@@ -366,6 +366,26 @@ START_TEST(needs_of_a_call)
 }
 END_TEST
 
+/* The peer need not wait for an answer that never comes. */
+START_TEST(a_request_without_memory_for_its_event)
+{
+	struct rdma_cm_event *event;
+	struct pair pair;
+	int rc, err;
+
+	pair_prepare(&pair, RDMA_PS_TCP);
+	ck_assert_int_eq(rdma_connect(pair.client, NULL), 0);
+	fail_nth(1);
+	rc = rdma_get_cm_event(pair.channel, &event);
+	err = errno;
+	ck_assert_int_eq(fail_none(), ENOMEM);
+	ck_assert_int_eq(rc, -1);
+	ck_assert_int_eq(err, ENOMEM);
+	expect_cm(pair.channel, RDMA_CM_EVENT_REJECTED, pair.client, 28);
+	pair_close(&pair);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, setup, NULL);
@@ -381,6 +401,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, datagrams_have_no_ack_timeout);
 	tcase_add_test(tests, port_spaces_that_are_none);
 	tcase_add_test(tests, a_connection_that_has_ended);
+	tcase_add_test(tests, a_request_without_memory_for_its_event);
 	tcase_add_loop_test(tests, needs_of_a_call, 0, (int)(sizeof(calls) / sizeof(calls[0])));
 }
 
