@@ -4,7 +4,6 @@
 #include <check.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -591,70 +590,6 @@ START_TEST(the_background_thread_blocks_signals)
 }
 END_TEST
 
-static uint32_t open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	uint32_t n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
-
-/* The program has closed the socket that the server sent. */
-START_TEST(a_start_that_fails_leaves_nothing_open)
-{
-	struct rxe_engine *engine = progress->engine;
-	uint8_t *tx_mem = progress->tx_mem;
-	const uint32_t before = open_descriptors();
-
-	progress->engine = NULL;
-	progress->tx_mem = NULL;
-	dev->attachment.rx_fd = -1;
-	ck_assert_int_eq(progress_start(progress), -EBADF);
-	ck_assert_uint_eq(open_descriptors(), before);
-	ck_assert_ptr_null(progress->engine);
-	ck_assert_ptr_null(progress->tx_mem);
-	ck_assert(!progress->has_thread);
-	progress->engine = engine;
-	progress->tx_mem = tx_mem;
-}
-END_TEST
-
-/* fork() while another thread opened or closed the attachment: that thread may have freed any part
- * of it already. */
-START_TEST(a_child_leaves_what_was_half_done)
-{
-	struct rxe_engine *engine = progress->engine;
-	uint8_t *tx_mem = progress->tx_mem;
-	const int wake_fd = progress->wake_fd, doorbell_fd = progress->remote_requests.doorbell_fd;
-
-	progress->all_fd = progress->events_fd = wake_fd;
-	progress->has_thread = true;
-	atomic_store(&progress->is_changing, true);
-	progress_drop_in_child(progress);
-	ck_assert_ptr_null(progress->engine);
-	ck_assert_ptr_null(progress->tx_mem);
-	ck_assert_ptr_null(progress->held);
-	ck_assert_ptr_null(progress->link.phy);
-	ck_assert_ptr_null(progress->link.top);
-	ck_assert_int_eq(progress->wake_fd, -1);
-	ck_assert_int_eq(progress->all_fd, -1);
-	ck_assert_int_eq(progress->events_fd, -1);
-	ck_assert_int_eq(progress->remote_requests.doorbell_fd, -1);
-	ck_assert(!progress->has_thread);
-	ck_assert(!atomic_load(&progress->is_changing));
-	ck_assert_int_ne(fcntl(wake_fd, F_GETFD), -1);
-	ck_assert_int_ne(fcntl(doorbell_fd, F_GETFD), -1);
-	progress->engine = engine;
-	progress->tx_mem = tx_mem;
-	progress->wake_fd = wake_fd;
-	progress->remote_requests.doorbell_fd = doorbell_fd;
-}
-END_TEST
-
 int main(void)
 {
 	const TTest *const tests[] = { the_window_of_a_local_peer_fits_its_socket,
@@ -674,9 +609,7 @@ int main(void)
 				       a_raw_port_without_frames_is_no_arrival,
 				       a_packet_wakes_the_background_thread,
 				       the_background_thread_has_exact_timers,
-				       the_background_thread_blocks_signals,
-				       a_start_that_fails_leaves_nothing_open,
-				       a_child_leaves_what_was_half_done };
+				       the_background_thread_blocks_signals };
 	Suite *suite = suite_create("progress");
 	TCase *tcase = tcase_create("progress");
 

@@ -27,6 +27,7 @@
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/unkind.h"
+#include "net/link/capture/tail.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "tests/suite.h"
@@ -136,7 +137,23 @@ START_TEST(a_device_starts_again_after_its_end)
 }
 END_TEST
 
-/* Each check has a number, the exit status. */
+/* The program has closed the socket that the server sent. */
+START_TEST(a_start_that_fails_leaves_nothing_open)
+{
+	const uint32_t before = open_descriptors();
+	const int rx_fd = dev->attachment.rx_fd;
+
+	dev->attachment.rx_fd = -1;
+	ck_assert_int_eq(progress_start(progress), -EBADF);
+	ck_assert_uint_eq(open_descriptors(), before);
+	ck_assert_ptr_null(progress->engine);
+	ck_assert_ptr_null(progress->tx_mem);
+	ck_assert(!progress->has_thread && !atomic_load(&progress->is_changing));
+	dev->attachment.rx_fd = rx_fd;
+}
+END_TEST
+
+/* Each check has a number, the exit status. descriptors 0: any number may be open. */
 static int look_as_child(uint32_t descriptors)
 {
 	progress_drop_in_child(progress);
@@ -146,7 +163,8 @@ static int look_as_child(uint32_t descriptors)
 		return 2;
 	if (RXE_PERSISTENCE_SUPPORTED && progress->persist.has_thread)
 		return 3;
-	if (progress->remote_requests.doorbell_fd != -1 || open_descriptors() != descriptors)
+	if (progress->remote_requests.doorbell_fd != -1 ||
+	    (descriptors && open_descriptors() != descriptors))
 		return 4;
 	if (pthread_mutex_trylock(&progress->lock) != 0)
 		return 5;
@@ -263,6 +281,26 @@ START_TEST(the_background_thread_waits_without_epoll_pwait2)
 }
 END_TEST
 
+/* fork() while another thread closes the device: that thread has freed the tail, and nothing else
+ * yet. */
+START_TEST(a_child_leaves_what_was_half_done)
+{
+	int status;
+	pid_t child;
+
+	ck_assert_int_eq(progress_start(progress), 0);
+	child = fork();
+	if (child == 0) {
+		tail_close(progress->link.tail);
+		atomic_store(&progress->is_changing, true);
+		_exit(look_as_child(0));
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	progress_stop(progress);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("progress_start");
@@ -271,6 +309,8 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, a_device_starts_again_after_its_end);
+	tcase_add_test(tcase, a_start_that_fails_leaves_nothing_open);
+	tcase_add_test(tcase, a_child_leaves_what_was_half_done);
 	tcase_add_test(tcase, a_child_begins_without_the_parent_s_device);
 	tcase_add_test(tcase, a_stop_without_a_thread_does_nothing);
 	tcase_add_test(tcase, an_unkind_device_is_as_asked_for);
