@@ -272,6 +272,7 @@ function start() {
   listen();
   drawCharts();
   fromHash();
+  drawRows(drawLadder()); /* the first frame may come late */
 }
 
 start();
