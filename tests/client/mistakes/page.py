@@ -99,7 +99,7 @@ checks; these are their defects:
 | rc, uc, ud, srq_pingpong | RXE-MEM-001, 002, 003, 007 | rdma-core 44, libibverbs/examples/rc_pingpong.c:646, 679 | posts one buffer for all receives and sends: the answer changes a send that is not complete, and -c fills it after the receives are posted |
 | ibv_srq_pingpong | RXE-LIFE-005 | rdma-core 44, libibverbs/examples/srq_pingpong.c:914, 525 | counts the sends of all queue pairs together, and destroys those whose last send is not complete |
 | riostream | RXE-MEM-008 | rdma-core 44, librdmacm/examples/riostream.c, recv_xfer() | waits for the last byte of a riowrite(), and unmaps the buffer |
-| rping -P | RXE-MEM-001 | rdma-core 44, librdmacm/examples/rping.c, rping_format_send() | writes the next message into the buffer of a send whose completion it has not polled |
+| rping | RXE-MEM-001 | rdma-core 44, librdmacm/examples/rping.c, rping_format_send() | writes the next message into the buffer of a send whose completion it has not polled |
 | rping -s | RXE-CM-008 (note) | rdma-core 44, librdmacm/examples/rping.c:1028 | destroys the id before its queue pair (line 1032) |
 | ucmatose | RXE-MEM-002, 003 | rdma-core 44, librdmacm/examples/cmatose.c:176, 206 | posts one buffer for all receives and sends |
 | udaddy, mckey | RXE-QUEUE-002, RXE-LIFE-005 | rdma-core 44, librdmacm/examples/udaddy.c:597, mckey.c:566 | fills the send queue, which has message_count entries, with unsignalled requests, and destroys it |
