@@ -69,9 +69,6 @@ struct progress {
 	pthread_mutex_t lock;
 	/* NULL: not attached, or the child after fork(). */
 	struct rxe_engine *engine;
-	/* A thread opens or closes parts of the attachment: a child of fork() finds them half
-	 * done. */
-	_Atomic bool is_changing;
 	struct device_link link;
 	/* Trains that the engine built; those from tx_first on wait for the kernel. */
 	uint8_t *tx_mem;
@@ -101,6 +98,9 @@ struct progress {
 	 * with the same numbers. The device is dead: its link carries nothing more, the background
 	 * thread ends, and the owner is notified. */
 	_Atomic bool is_missing_descriptors;
+	/* A thread opens or closes parts of the attachment: a child of fork() finds them half
+	 * done. */
+	_Atomic bool is_changing;
 
 	/* The background thread, and what it waits on. */
 	bool has_thread;

@@ -18,7 +18,7 @@
 
 static _Thread_local struct {
 	unsigned int nth; /* the call that fails, counted from now on; 0: none */
-	int err;	  /* of the call that failed */
+	int err;	  /* the call that failed has it; 0: none did */
 	unsigned int waits;
 } failing;
 

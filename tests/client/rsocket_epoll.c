@@ -26,7 +26,7 @@ int repoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout
 
 static int epfd;
 static struct stream s;
-static _Thread_local void (*at_timeout)(void); /* of the thread's next wait */
+static _Thread_local void (*at_timeout)(void); /* the thread's next wait calls it */
 
 /* The library's waits pass here first. */
 #pragma GCC visibility push(default)

@@ -207,7 +207,7 @@ START_TEST(datagrams)
 }
 END_TEST
 
-#define WAIT_MS 1 /* of calls that wait in vain */
+#define WAIT_MS 1 /* how long a call waits in vain */
 
 /* Newer than the librdmacm that the program is linked with. */
 static int (*repoll_create)(int flags);
@@ -222,7 +222,7 @@ static void find_newer_calls(void)
 }
 
 static struct stream quiet; /* carries nothing */
-static int set, pipes[2];   /* of epoll, with one side of the stream; without data */
+static int set, pipes[2];   /* the set has one side of the stream; the pipe has no data */
 static struct sockaddr_storage addr_of_peer;
 
 /* The calls return 0 or -1, and errno. */
