@@ -96,7 +96,7 @@ static uint64_t step_back_min_ns(const struct schedule *s)
 	return units_up_to(s, STEP_BACK_MIN, STEP_BACK_LIMIT_NS);
 }
 
-uint32_t schedule_ack_hold_ns(struct schedule *s)
+uint32_t schedule_ack_hold_ns(const struct schedule *s)
 {
 	return (uint32_t)units_up_to(s, ACK_HOLD, TICK_LIMIT_NS / 2);
 }
@@ -335,10 +335,10 @@ void schedule_cq_disarmed(struct schedule *s)
 	assert(armed > 0);
 }
 
-static bool is_delayed_ack(struct schedule *s, const struct schedule_timers *timers,
+static bool is_delayed_ack(const struct schedule *s, const struct schedule_timers *timers,
 			   uint64_t now_ns)
 {
-	return timers->engine_ns <= now_ns + schedule_ack_hold_ns(s) &&
+	return timers->engine_ns <= now_ns + timers->ack_hold_ns &&
 	       timers->link_ns >= now_ns + tick_ns(s);
 }
 

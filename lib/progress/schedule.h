@@ -74,9 +74,10 @@
  * again, before a poller that waits for the same processor. It serves on after a packet for as long
  * as going to sleep and waking up would take.
  *
- * Timers. The background thread serves the engine's deadlines. A deadline within 64 units is a
- * delayed ACK that waits to follow a request. It does not wake the thread: a poller sends it, and
- * while ACKs are held the thread runs the engine every 3200 units, 2.5 ms at most.
+ * Timers. The background thread serves the engine's deadlines. One that comes within the time for
+ * which the engine holds ACKs back is that of an ACK, which waits to follow a request. It does not
+ * wake the thread: a poller sends the ACK, and while ACKs are held the thread runs the engine every
+ * 3200 units, 2.5 ms at most.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
  * when both do. An unconditional yield beside a busy third program costs up to 2 ms. A background
@@ -127,6 +128,8 @@ struct schedule_decision {
 struct schedule_timers {
 	uint64_t engine_ns;
 	uint64_t link_ns;
+	/* How long the engine holds ACKs back. */
+	uint32_t ack_hold_ns;
 	/* The kernel refused packets for now, and they wait. */
 	bool unsent;
 };
@@ -237,7 +240,7 @@ void schedule_sleep_returned(struct schedule *s, const struct schedule_decision 
 /* A system call that does nothing took this long, with a reading of the clock. */
 void schedule_call_measured(struct schedule *s, uint64_t took_ns);
 /* How long the engine shall hold an ACK back. */
-uint32_t schedule_ack_hold_ns(struct schedule *s);
+uint32_t schedule_ack_hold_ns(const struct schedule *s);
 /* How long a thread that waits for an event polls before it sleeps. */
 uint64_t schedule_event_spin_ns(struct schedule *s);
 

@@ -121,7 +121,6 @@ static uint64_t link_wait_length_ns(struct progress *progress)
 
 	pthread_mutex_lock(&progress->lock);
 	now_ns = clock_now_ns();
-	rxe_engine_set_ack_delay(progress->engine, schedule_ack_hold_ns(&progress->schedule));
 	timers = progress_timers(progress);
 	until_ns = schedule_link_wait_began(&progress->schedule, now_ns, &timers);
 	if (link_wait_begins(progress->link.phy))

@@ -48,6 +48,7 @@ struct schedule_timers progress_timers(const struct progress *progress)
 	return (struct schedule_timers){
 		.engine_ns = rxe_engine_deadline(progress->engine),
 		.link_ns = link_deadline(progress->link.top),
+		.ack_hold_ns = progress->engine->cfg.ack_delay_ns,
 		.unsent = progress->tx_first < progress->tx_count,
 	};
 }
@@ -316,6 +317,7 @@ bool progress_run(struct progress *progress, uint64_t now_ns)
 	check_descriptors(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
+	rxe_engine_set_ack_delay(progress->engine, schedule_ack_hold_ns(&progress->schedule));
 	any = receive(progress, &now_ns);
 	remote_run(progress);
 	if (rxe_engine_deadline(progress->engine) <= now_ns)

@@ -31,6 +31,7 @@ struct schedule_timers program_timers(const struct program *program)
 	return (struct schedule_timers){
 		.engine_ns = program_deadline_ns(program),
 		.link_ns = NEVER,
+		.ack_hold_ns = schedule_ack_hold_ns(&program->schedule),
 		.unsent = program->unsent_since_ns != 0,
 	};
 }

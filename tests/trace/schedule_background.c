@@ -349,6 +349,21 @@ START_TEST(a_delayed_ack_wakes_nobody_for_a_millisecond)
 }
 END_TEST
 
+/* Since its engine was told how long, system calls have become faster. */
+START_TEST(an_engine_that_holds_acks_for_longer_wakes_nobody)
+{
+	schedule_call_measured(&s, 100);
+	background();
+	waits_on_link(now_ns + 200 * US);
+	released(now_ns + ACK_HOLD_NS, true);
+	released(now_ns + ACK_HOLD_NS + 1, true);
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits until 200.0\n"
+	       "     0.0 engine released -> NOTHING\n"
+	       "     0.0 engine released -> WAKE_BACKGROUND\n");
+}
+END_TEST
+
 START_TEST(held_acks_are_looked_at_every_millisecond)
 {
 	released(now_ns + 19 * US, true);
@@ -512,6 +527,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_long_message_keeps_its_poller_near);
 	tcase_add_test(tc, a_program_that_polled_long_ago_is_no_poller);
 	tcase_add_test(tc, a_delayed_ack_wakes_nobody_for_a_millisecond);
+	tcase_add_test(tc, an_engine_that_holds_acks_for_longer_wakes_nobody);
 	tcase_add_test(tc, held_acks_are_looked_at_every_millisecond);
 	tcase_add_test(tc, an_earlier_timer_wakes_the_background_thread);
 	tcase_add_test(tc, no_timer_wakes_a_thread_that_is_awake);

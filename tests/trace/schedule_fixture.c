@@ -156,7 +156,9 @@ void will_sleep(void)
 /* The engine, released with this deadline. */
 void released(uint64_t deadline_ns, bool expecting)
 {
-	const struct schedule_timers timers = { .engine_ns = deadline_ns, .link_ns = NEVER };
+	const struct schedule_timers timers = { .engine_ns = deadline_ns,
+						.link_ns = NEVER,
+						.ack_hold_ns = ACK_HOLD_NS };
 	const struct schedule_decision decision =
 		schedule_engine_released(&s, now_ns, &timers, expecting);
 
@@ -175,7 +177,9 @@ struct schedule_decision background(void)
 
 void waits_on_link(uint64_t deadline_ns)
 {
-	const struct schedule_timers timers = { .engine_ns = deadline_ns, .link_ns = NEVER };
+	const struct schedule_timers timers = { .engine_ns = deadline_ns,
+						.link_ns = NEVER,
+						.ack_hold_ns = ACK_HOLD_NS };
 	const uint64_t until_ns = schedule_link_wait_began(&s, now_ns, &timers);
 
 	if (until_ns == NEVER)

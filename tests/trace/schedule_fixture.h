@@ -15,6 +15,8 @@
 #define OTHER_CPU    1
 #define NEVER	     UINT64_MAX
 #define MS(n)	     ((uint64_t)(n)*1000 * US)
+/* The engine holds ACKs for this long. */
+#define ACK_HOLD_NS  (19 * US)
 #define expect(text) expect_at(text, __LINE__)
 
 extern struct schedule s;

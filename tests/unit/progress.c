@@ -341,6 +341,20 @@ START_TEST(a_dry_run_leaves_nothing_in_the_socket)
 }
 END_TEST
 
+/* The unit of the schedule changes while nothing but the program's polls runs the engine. */
+START_TEST(a_poll_lets_the_engine_hold_acks_for_as_long_as_pays)
+{
+	progress->engine->cfg.ack_delay_ns = schedule_ack_hold_ns(&progress->schedule);
+	for (int i = 0; i < 16; i++)
+		schedule_call_measured(&progress->schedule, 3000);
+	progress_poll_once(progress);
+	ck_assert_uint_eq(progress->engine->cfg.ack_delay_ns,
+			  schedule_ack_hold_ns(&progress->schedule));
+	ck_assert_uint_eq(progress_timers(progress).ack_hold_ns,
+			  progress->engine->cfg.ack_delay_ns);
+}
+END_TEST
+
 START_TEST(a_poll_returns_when_the_engine_is_due)
 {
 	const uint64_t due_ns = clock_now_ns() + 3600 * 1000 * MS_NS;
@@ -600,6 +614,7 @@ int main(void)
 				       descriptors_are_checked_each_millisecond,
 				       closed_descriptors_are_reported_once,
 				       a_dry_run_leaves_nothing_in_the_socket,
+				       a_poll_lets_the_engine_hold_acks_for_as_long_as_pays,
 				       a_poll_returns_when_the_engine_is_due,
 				       a_program_that_expects_more_stays_a_poller,
 				       a_poller_sleeps_until_its_time_is_over,
