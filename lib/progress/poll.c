@@ -47,7 +47,7 @@ static void carry_out(struct progress *progress, struct schedule_decision decisi
 		if (decision.measures)
 			now_ns = measure_call(&progress->schedule);
 		sched_yield();
-		schedule_yield_returned(&progress->schedule, now_ns, clock_now_ns());
+		schedule_yield_returned(&progress->schedule, &decision, now_ns, clock_now_ns());
 		return;
 	case SCHEDULE_SLEEP: sleep_on_link(progress, &decision, now_ns); return;
 	case SCHEDULE_WAKE_BACKGROUND: progress_thread_wake(progress); return;

@@ -25,6 +25,7 @@
 #define LINGER 64u
 /* A poller is near for this long after a poll. */
 #define POLLER_NEAR	   64u
+#define YIELDER_NEAR	   160u
 #define STEP_BACK_ARRIVALS 8u
 #define GIVE_WAY	   64u
 #define STEP_BACK_MIN	   160u
@@ -196,10 +197,16 @@ static bool polled_long_ago(uint64_t polled_at_ns, uint64_t now_ns)
 	return polled_at_ns + POLLED_LONG_AGO_NS <= now_ns;
 }
 
-static struct schedule_decision decide_yield(struct schedule *s)
+/* polls: the thread is a poller. */
+static struct schedule_decision decide_yield(struct schedule *s, bool polls)
 {
-	return (struct schedule_decision){ .action = SCHEDULE_YIELD,
-					   .measures = call_cost_is_due(&s->cost) };
+	if (polls)
+		atomic_fetch_add(&s->yielders, 1);
+	return (struct schedule_decision){
+		.action = SCHEDULE_YIELD,
+		.measures = call_cost_is_due(&s->cost),
+		.polls = polls,
+	};
 }
 
 static bool is_oversubscribed(struct schedule *s, uint64_t now_ns)
@@ -221,7 +228,7 @@ struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_
 	if (is_oversubscribed(s, now_ns) || is_quiet(s, now_ns, QUIET_MIN) ||
 	    (polls && peer_runs(s, now_ns)))
 		return decide(SCHEDULE_NOTHING);
-	return decide_yield(s);
+	return decide_yield(s, polls);
 }
 
 void schedule_call_measured(struct schedule *s, uint64_t took_ns)
@@ -229,12 +236,15 @@ void schedule_call_measured(struct schedule *s, uint64_t took_ns)
 	call_cost_measured(&s->cost, took_ns);
 }
 
-void schedule_yield_returned(struct schedule *s, uint64_t asked_ns, uint64_t now_ns)
+void schedule_yield_returned(struct schedule *s, const struct schedule_decision *yielded,
+			     uint64_t asked_ns, uint64_t now_ns)
 {
 	const uint64_t took_ns = now_ns - asked_ns;
 	const uint64_t quiet_ns = get(&s->quiet_ns);
 
-	assert(now_ns >= asked_ns);
+	assert(yielded->action == SCHEDULE_YIELD && now_ns >= asked_ns);
+	if (yielded->polls)
+		atomic_fetch_sub(&s->yielders, 1);
 	if (took_ns < units(s, YIELD_USED)) {
 		set(&s->quiet_ns,
 		    quiet_ns ? min_u64(2 * quiet_ns, units(s, QUIET_MAX)) : units(s, QUIET_MIN));
@@ -280,7 +290,7 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 		return decide(SCHEDULE_NOTHING);
 	}
 	if (!is_oversubscribed(s, now_ns))
-		return decide_yield(s);
+		return decide_yield(s, true);
 	if (due_ns <= now_ns)
 		return decide(SCHEDULE_NOTHING);
 	atomic_fetch_add(&s->sleepers, 1);
@@ -364,6 +374,14 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 
 /* The background thread. */
 
+/* A poller yielded the processor that this thread has got. */
+static bool yielder_is_near(struct schedule *s, uint64_t polled_at_ns, uint64_t now_ns)
+{
+	return atomic_load(&s->yielders) &&
+	       atomic_load_explicit(&s->active_cpu, memory_order_relaxed) == s->cpu &&
+	       polled_at_ns + units(s, YIELDER_NEAR) > now_ns;
+}
+
 static bool poller_is_near(struct schedule *s, uint64_t now_ns)
 {
 	const uint64_t polled_at_ns = atomic_load(&s->polled_at_ns);
@@ -372,7 +390,7 @@ static bool poller_is_near(struct schedule *s, uint64_t now_ns)
 		return false;
 	/* A long message keeps a poller inside the engine for longer than POLLER_NEAR. */
 	return polled_at_ns + units(s, POLLER_NEAR) > now_ns || atomic_load(&s->sleepers) ||
-	       s->is_engine_held(s->arg);
+	       s->is_engine_held(s->arg) || yielder_is_near(s, polled_at_ns, now_ns);
 }
 
 /* Leaves stepping_back set when it returns true. On an oversubscribed machine a poller that is near
@@ -461,8 +479,9 @@ static struct schedule_decision woken(struct schedule *s, uint64_t now_ns)
 	return step_back(s, now_ns, units_up_to(s, GIVE_WAY, STEP_BACK_LIMIT_NS));
 }
 
-struct schedule_decision schedule_background_next(struct schedule *s, uint64_t now_ns)
+struct schedule_decision schedule_background_next(struct schedule *s, uint64_t now_ns, int cpu)
 {
+	s->cpu = cpu;
 	if (atomic_load(&s->stopping))
 		return decide(SCHEDULE_EXIT);
 	switch (s->state) {
@@ -470,7 +489,7 @@ struct schedule_decision schedule_background_next(struct schedule *s, uint64_t n
 	case SCHEDULE_POLLER_SEEN: return poller_seen(s, now_ns);
 	case SCHEDULE_LOOKING: return decide(SCHEDULE_LOOK_AT_LINK);
 	case SCHEDULE_SERVING: return decide(SCHEDULE_RUN_ENGINE);
-	case SCHEDULE_SERVED_NOTHING: return decide_yield(s);
+	case SCHEDULE_SERVED_NOTHING: return decide_yield(s, false);
 	case SCHEDULE_IDLE:
 	case SCHEDULE_LISTENING:
 	case SCHEDULE_STEPPING_BACK: return become_idle(s, now_ns);
@@ -501,9 +520,10 @@ void schedule_link_wait_returned(struct schedule *s, bool packet_waits)
 	s->state = SCHEDULE_WOKEN;
 }
 
-void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, bool was_woken)
+void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, int cpu, bool was_woken)
 {
 	assert(s->state == SCHEDULE_STEPPING_BACK && atomic_load(&s->stepping_back));
+	s->cpu = cpu;
 	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
 	if (was_woken) {
 		atomic_store(&s->stepping_back, false);

@@ -65,7 +65,9 @@
  * oversubscribed: there the poller may wait for the processor that the background thread has. An
  * arrival that wakes the background thread beside a poller that is near counts as the poller's: on
  * some kernels the poller's yields would else run the background thread, which finds each packet
- * first. A poller is near when it polled within 64 units, sleeps on the link, or holds the engine.
+ * first. A poller is near when it polled within 64 units, sleeps on the link, or holds the engine;
+ * also while it yields, for 160 units after its poll, if this thread has its processor. On one
+ * processor each arrival wakes this thread before the poller, which waits for that processor.
  * A poller that finds what arrives takes the background thread off the link (WAKE_BACKGROUND): each
  * packet would wake that thread for nothing, at the sender's cost. A program that is about to sleep
  * in the kernel brings it back.
@@ -120,8 +122,8 @@ struct schedule_decision {
 	uint64_t until_ns;
 	/* SCHEDULE_SLEEP: the limit of its length. */
 	uint64_t longest_ns;
-	/* SCHEDULE_YIELD: before it the thread measures a system call. */
-	bool measures;
+	/* SCHEDULE_YIELD: before it the thread measures a system call. The thread is a poller. */
+	bool measures, polls;
 };
 
 /* When something is due; UINT64_MAX: nothing is. */
@@ -174,7 +176,8 @@ struct schedule {
 	_Atomic uint64_t oversubscribed_until_ns;
 	/* How long the next poller that finds nothing sleeps then. */
 	_Atomic uint64_t sleep_ns;
-	_Atomic uint32_t sleepers;
+	/* Threads that polled an empty completion queue and sleep on the link, or yield. */
+	_Atomic uint32_t sleepers, yielders;
 	/* When an ACK was last held back. */
 	_Atomic uint64_t ack_held_at_ns;
 	/* When the background thread reads the timers next; 0: before its next wait. */
@@ -185,6 +188,7 @@ struct schedule {
 
 	/* State of the background thread alone. */
 	enum schedule_state state;
+	int cpu;
 	/* What background_due_ns was when the last wait ended. */
 	uint64_t due_ns;
 	/* A packet ended it. */
@@ -232,7 +236,8 @@ void schedule_polled_found(struct schedule *s, uint64_t now_ns);
 /* A thread is about to sleep in the kernel: WAKE_BACKGROUND or NOTHING. */
 struct schedule_decision schedule_program_will_sleep(struct schedule *s);
 /* A YIELD that was decided at asked_ns is over. */
-void schedule_yield_returned(struct schedule *s, uint64_t asked_ns, uint64_t now_ns);
+void schedule_yield_returned(struct schedule *s, const struct schedule_decision *yielded,
+			     uint64_t asked_ns, uint64_t now_ns);
 /* A SLEEP is over. */
 void schedule_sleep_returned(struct schedule *s, const struct schedule_decision *slept,
 			     bool timed_out);
@@ -260,15 +265,15 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 
 /* The background thread. */
 
-/* What to do next. */
-struct schedule_decision schedule_background_next(struct schedule *s, uint64_t now_ns);
+/* What to do next. The thread is on this processor. */
+struct schedule_decision schedule_background_next(struct schedule *s, uint64_t now_ns, int cpu);
 /* WAIT_ON_LINK begins, under the engine lock. Returns when it ends at the latest. */
 uint64_t schedule_link_wait_began(struct schedule *s, uint64_t now_ns,
 				  const struct schedule_timers *timers);
 /* packet_waits: the link woke the thread. */
 void schedule_link_wait_returned(struct schedule *s, bool packet_waits);
 /* STEP_BACK is over. was_woken: by an event, before its time. */
-void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, bool was_woken);
+void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, int cpu, bool was_woken);
 void schedule_link_looked_at(struct schedule *s, bool packet_waits);
 /* RUN_ENGINE is done, on this processor. */
 void schedule_engine_ran(struct schedule *s, uint64_t now_ns, int cpu, bool arrived);

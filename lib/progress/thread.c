@@ -155,7 +155,7 @@ static void step_back(struct progress *progress, uint64_t ns)
 	assert(ns > 0 && ns < LONGEST_WAIT_NS);
 	n = wait_for_events(progress, ns);
 	progress->has_waited = true;
-	schedule_step_back_returned(&progress->schedule, clock_now_ns(), n != 0);
+	schedule_step_back_returned(&progress->schedule, clock_now_ns(), sched_getcpu(), n != 0);
 }
 
 static void look_at_link(struct progress *progress)
@@ -222,7 +222,7 @@ static void *thread_main(void *arg)
 	while (!atomic_load(&progress->is_missing_descriptors)) {
 		const uint64_t now_ns = clock_now_ns();
 		const struct schedule_decision decision =
-			schedule_background_next(&progress->schedule, now_ns);
+			schedule_background_next(&progress->schedule, now_ns, sched_getcpu());
 
 		switch (decision.action) {
 		case SCHEDULE_WAIT_ON_LINK: wait_on_link(progress); break;

@@ -45,7 +45,7 @@ static struct kernel_next step_back_returned(struct actor *actor)
 	struct program *program = actor->program;
 
 	schedule_step_back_returned(&program->schedule, program_clock_ns(program),
-				    program->wake_pending);
+				    program->background.thread.cpu, program->wake_pending);
 	program->wake_pending = false;
 	return actor_run(actor, program_background_begins, program_clock_call_ns(program));
 }
@@ -101,7 +101,8 @@ struct kernel_next program_background_begins(struct actor *actor)
 	struct program *program = actor->program;
 
 	actor->now_ns = program_clock_ns(program);
-	actor->decision = schedule_background_next(&program->schedule, actor->now_ns);
+	actor->decision =
+		schedule_background_next(&program->schedule, actor->now_ns, actor->thread.cpu);
 	actor_note_decision(actor, &actor->decision);
 	program->programs->observer->background_decided(program, &actor->decision);
 	switch (actor->decision.action) {

@@ -21,7 +21,7 @@ static struct kernel_next event_spin(struct actor *actor);
 
 static struct kernel_next yield_returned(struct actor *actor)
 {
-	schedule_yield_returned(&actor->program->schedule, actor->now_ns,
+	schedule_yield_returned(&actor->program->schedule, &actor->decision, actor->now_ns,
 				program_clock_ns(actor->program));
 	return actor_run(actor, actor->after_poll, program_clock_call_ns(actor->program));
 }

@@ -51,7 +51,7 @@ START_TEST(a_program_that_will_sleep_brings_the_background_thread_back)
 	background();
 	pass(20 * US);
 	will_sleep();
-	schedule_step_back_returned(&s, now_ns, true);
+	schedule_step_back_returned(&s, now_ns, background_cpu, true);
 	background();
 	expect("     0.0 program will sleep -> NOTHING\n"
 	       "     0.0 program polls, finds 8 packets\n"
@@ -69,7 +69,7 @@ START_TEST(a_poll_during_a_step_back_counts)
 	pass(10 * US);
 	polls_empty(NEVER);
 	pass(40 * US);
-	schedule_step_back_returned(&s, now_ns, false);
+	schedule_step_back_returned(&s, now_ns, background_cpu, false);
 	polls_empty(NEVER);
 	background();
 	expect("     0.0 program polls, finds 8 packets\n"
@@ -85,7 +85,7 @@ START_TEST(a_packet_that_waited_ends_stepping_back)
 	polls_packets(8);
 	background();
 	pass(50 * US);
-	schedule_step_back_returned(&s, now_ns, false);
+	schedule_step_back_returned(&s, now_ns, background_cpu, false);
 	background();
 	schedule_link_looked_at(&s, true);
 	background();
@@ -112,7 +112,7 @@ START_TEST(a_poller_that_has_not_run_since_its_packet_came_gets_the_processor)
 	pass(2 * US);
 	polls_packet();
 	pass(18 * US);
-	schedule_step_back_returned(&s, now_ns, false);
+	schedule_step_back_returned(&s, now_ns, background_cpu, false);
 	background();
 	expect("     0.0 background -> WAIT_ON_LINK\n"
 	       "     0.0 background waits\n"
@@ -146,7 +146,7 @@ START_TEST(a_poller_that_finds_all_meanwhile_is_seen)
 	polls_packet();
 	finds_all();
 	pass(18 * US);
-	schedule_step_back_returned(&s, now_ns, false);
+	schedule_step_back_returned(&s, now_ns, background_cpu, false);
 	background();
 	expect("     0.0 background -> WAIT_ON_LINK\n"
 	       "     0.0 background waits\n"
@@ -174,6 +174,111 @@ START_TEST(a_packet_beside_a_poller_is_the_poller_s)
 	       "     0.0 background wakes\n"
 	       "     0.0 background -> STEP_BACK until 19.2\n"
 	       "     0.0 program polls, finds a packet -> NOTHING\n");
+}
+END_TEST
+
+static void yields_and_a_packet_comes(uint64_t after_ns)
+{
+	background();
+	waits_on_link(NEVER);
+	polls_packets(8);
+	polls_empty(NEVER);
+	pass(after_ns);
+	link_wakes();
+	background();
+}
+
+/* All threads share one processor: a yield lasts while the others run. */
+START_TEST(a_poller_that_yields_gets_its_packet)
+{
+	background_cpu = PROGRAMS_CPU;
+	yields_and_a_packet_comes(40 * US);
+	pass(2 * US);
+	yields_for(2 * US);
+	polls_packet();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "    40.0 background wakes\n"
+	       "    40.0 background -> STEP_BACK until 88.0\n"
+	       "    44.0 program yielded for 2.0\n"
+	       "    44.0 program polls, finds a packet -> NOTHING\n");
+}
+END_TEST
+
+/* After 48 us strangers have the processor. */
+START_TEST(a_poller_that_yields_for_long_is_served)
+{
+	background_cpu = PROGRAMS_CPU;
+	yields_and_a_packet_comes(48 * US);
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "    48.0 background wakes\n"
+	       "    48.0 background -> RUN_ENGINE\n");
+}
+END_TEST
+
+/* A background thread on another processor is not in its way. */
+START_TEST(a_poller_that_yields_elsewhere_is_served)
+{
+	yields_and_a_packet_comes(40 * US);
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "    40.0 background wakes\n"
+	       "    40.0 background -> RUN_ENGINE\n");
+}
+END_TEST
+
+/* It yields to its peer after a post, and polls then. */
+START_TEST(a_poller_that_posts_and_yields_gets_its_packet)
+{
+	struct schedule_decision decision;
+
+	background_cpu = PROGRAMS_CPU;
+	background();
+	waits_on_link(NEVER);
+	polls_packets(8);
+	decision = schedule_sent_to_local_peer(&s, now_ns);
+	note_decision("program posts", &decision);
+	pass(40 * US);
+	link_wakes();
+	background();
+	yields_for(1 * US);
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program posts -> YIELD\n"
+	       "    40.0 background wakes\n"
+	       "    40.0 background -> STEP_BACK until 88.0\n"
+	       "    41.0 program yielded for 1.0\n");
+}
+END_TEST
+
+/* A program that spins on its own memory yields after a post as well: its packets are received for
+ * it. */
+START_TEST(a_program_that_only_posts_and_yields_is_served)
+{
+	struct schedule_decision decision;
+
+	background();
+	waits_on_link(NEVER);
+	polls_packets(8);
+	pass(MS(6));
+	decision = schedule_sent_to_local_peer(&s, now_ns);
+	note_decision("program posts", &decision);
+	link_wakes();
+	background();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 program polls, finds 8 packets\n"
+	       "  6000.0 program posts -> YIELD\n"
+	       "  6000.0 background wakes\n"
+	       "  6000.0 background -> RUN_ENGINE\n");
 }
 END_TEST
 
@@ -292,7 +397,7 @@ START_TEST(a_long_message_keeps_its_poller_near)
 	engine_held = true;
 	background();
 	engine_held = false;
-	schedule_step_back_returned(&s, now_ns, true);
+	schedule_step_back_returned(&s, now_ns, background_cpu, true);
 	background();
 	expect("     0.0 program polls, finds 8 packets\n"
 	       "   300.0 background -> STEP_BACK until 348.0\n"
@@ -419,7 +524,7 @@ START_TEST(a_timer_wakes_a_thread_that_stepped_back_once)
 	released(due_ns, true);
 	pass(10 * US);
 	schedule_polled(&s, now_ns, PROGRAMS_CPU);
-	schedule_step_back_returned(&s, now_ns, true);
+	schedule_step_back_returned(&s, now_ns, background_cpu, true);
 	background();
 	released(due_ns, true);
 	expect("     0.0 program polls, finds 8 packets\n"
@@ -520,6 +625,11 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_packet_that_waited_ends_stepping_back);
 	tcase_add_test(tc, a_poller_that_has_not_run_since_its_packet_came_gets_the_processor);
 	tcase_add_test(tc, a_poller_that_finds_all_meanwhile_is_seen);
+	tcase_add_test(tc, a_poller_that_yields_gets_its_packet);
+	tcase_add_test(tc, a_poller_that_yields_for_long_is_served);
+	tcase_add_test(tc, a_poller_that_yields_elsewhere_is_served);
+	tcase_add_test(tc, a_poller_that_posts_and_yields_gets_its_packet);
+	tcase_add_test(tc, a_program_that_only_posts_and_yields_is_served);
 	tcase_add_test(tc, a_poller_that_sleeps_on_the_link_gets_its_packet);
 	tcase_add_test(tc, a_program_that_calls_nothing_is_served);
 	tcase_add_test(tc, a_processor_that_others_want_is_left);

@@ -10,6 +10,8 @@
 struct schedule s;
 uint64_t now_ns;
 bool engine_held;
+int background_cpu;
+static struct schedule_decision yielded; /* the last that was decided */
 static char trace[8192];
 static size_t trace_len;
 
@@ -31,6 +33,7 @@ void setup(void)
 	schedule_start(&s, is_engine_held, NULL);
 	now_ns = 1000000000u;
 	engine_held = false;
+	background_cpu = OTHER_CPU;
 	trace_len = 0;
 	trace[0] = '\0';
 }
@@ -69,6 +72,8 @@ static const char *const action_name[] = {
 
 void note_decision(const char *what, const struct schedule_decision *decision)
 {
+	if (decision->action == SCHEDULE_YIELD)
+		yielded = *decision;
 	if (decision->until_ns)
 		note("%s -> %s until %.1f\n", what, action_name[decision->action],
 		     us(decision->until_ns));
@@ -115,7 +120,7 @@ void yields_for(uint64_t ns)
 	const uint64_t asked_ns = now_ns;
 
 	pass(ns);
-	schedule_yield_returned(&s, asked_ns, now_ns);
+	schedule_yield_returned(&s, &yielded, asked_ns, now_ns);
 	note("program yielded for %.1f\n", (double)ns / US);
 }
 
@@ -169,7 +174,8 @@ void released(uint64_t deadline_ns, bool expecting)
 
 struct schedule_decision background(void)
 {
-	const struct schedule_decision decision = schedule_background_next(&s, now_ns);
+	const struct schedule_decision decision =
+		schedule_background_next(&s, now_ns, background_cpu);
 
 	note_decision("background", &decision);
 	return decision;
@@ -221,5 +227,5 @@ void steps_back_beside_poller(void)
 	ck_assert_int_eq(decision.action, SCHEDULE_STEP_BACK);
 	now_ns = decision.until_ns;
 	schedule_polled(&s, now_ns - 5 * US, PROGRAMS_CPU);
-	schedule_step_back_returned(&s, now_ns, false);
+	schedule_step_back_returned(&s, now_ns, background_cpu, false);
 }

@@ -22,6 +22,7 @@
 extern struct schedule s;
 extern uint64_t now_ns;
 extern bool engine_held;
+extern int background_cpu;
 
 void setup(void);
 void expect_at(const char *text, int line);

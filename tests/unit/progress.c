@@ -388,10 +388,11 @@ END_TEST
 /* Polls on a machine where a yield lasts for 10 ms, and sleeps. */
 static void sleep_as_poller(void)
 {
+	const struct schedule_decision yielded = { .action = SCHEDULE_YIELD };
 	const uint64_t now_ns = clock_now_ns();
 
 	schedule_polled(&progress->schedule, now_ns, 0);
-	schedule_yield_returned(&progress->schedule, now_ns - 10 * MS_NS, now_ns);
+	schedule_yield_returned(&progress->schedule, &yielded, now_ns - 10 * MS_NS, now_ns);
 	progress_back_off(progress, RXE_NEVER);
 	ck_assert_uint_eq(atomic_load(&progress->schedule.sleepers), 0);
 }
