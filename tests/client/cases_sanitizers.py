@@ -122,8 +122,20 @@ def valgrind(build):
         instance.prefix = []
 
 
+def valgrind_pair(build, link):
+    """Below valgrind two programs talk: it copies no mapping (mremap), for which the memory link has another way."""
+    need_program("valgrind")
+    with Instance(build, "valgrind", link=link) as instance:
+        instance.command("start")
+        instance.prefix = ["valgrind", "-q", "--error-exitcode=9", "--trace-children=yes"]
+        instance.pair(["ibv_rc_pingpong", "-g", "0", "-c", "-n", "200"])
+        instance.prefix = []
+
+
 CASES = {f"sanitizer_{kind}": functools.partial(program, kind=kind) for kind in KINDS}
 CASES["sanitizer_children"] = children
 CASES["sanitizer_own_options"] = own_options
 CASES["sanitizer_rsockets"] = rsockets
 CASES["valgrind"] = valgrind
+for link in ("udp", "memory"):
+    CASES[f"valgrind_pair_{link}"] = functools.partial(valgrind_pair, link=link)

@@ -99,6 +99,34 @@ START_TEST(works_where_files_cannot_be_sealed)
 }
 END_TEST
 
+static void exchange(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		make_train(A, B, 15, 4160, 4160);
+		send_ok(a);
+		expect_packets(b, 15);
+		ck_assert_mem_eq(got[14].p, wire_train_packet(&train, 14), got[14].len);
+		make_train(B, A, 15, 4160, 4160);
+		send_ok(b);
+		expect_packets(a, 15);
+		ck_assert_mem_eq(got[14].p, wire_train_packet(&train, 14), got[14].len);
+	}
+}
+
+/* Under valgrind a process copies no mapping, while the server and its peers do. */
+START_TEST(a_process_that_copies_no_mapping)
+{
+	exchange(1);
+	link_close(b);
+	refuse(SYS_mremap, 0, 3, MREMAP_MAYMOVE | MREMAP_FIXED);
+	ck_assert(hub.page->is_sealed);
+	b = open_slot(B);
+	expect_packets(a, 0);
+	exchange(20);
+	expect_sealed(hub.slot[B].fd, memory_file_len(SLOTS));
+}
+END_TEST
+
 /* A process that has not sealed its file yet is not there yet. */
 START_TEST(unsealed_files_are_kept_back)
 {
@@ -128,6 +156,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, nobody_else_writes_a_ring);
 	tcase_add_test(tests, unsealed_files_are_kept_back);
+	tcase_add_test(tests, a_process_that_copies_no_mapping);
 	tcase_add_loop_test(tests, works_where_files_cannot_be_sealed, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite_run(suite);

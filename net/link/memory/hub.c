@@ -41,7 +41,7 @@ static int make_file(const char *name, size_t len, void **ret)
 /* Seals the page, where processes can seal their files, and map them all the same. */
 static bool seal_page(struct memory_hub *hub)
 {
-	return memory_can_map_again(hub->page) &&
+	return memory_can_map_again(hub->page, sizeof(*hub->page)) &&
 	       fcntl(hub->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0;
 }
 

@@ -141,15 +141,20 @@ static int map_own(struct memory_link *link, int fd)
 	return 0;
 }
 
-/* From now on no other process can write the file. */
-static int seal(const struct memory_link *link)
+/* From now on no other process can write the file. Valgrind copies no mapping, though the server's
+ * kernel does: there each ring is mapped before. */
+static int seal(struct memory_link *link)
 {
 	const int seals = link->hub->is_sealed ? fcntl(link->cfg.file_fd, F_GET_SEALS) : 0;
+	int rc;
 
 	if (seals < 0)
 		return -errno;
 	if (!link->hub->is_sealed || (seals & F_SEAL_FUTURE_WRITE))
 		return 0;
+	rc = memory_can_map_again(link->own, sizeof(*link->own)) ? 0 : memory_map_rings_out(link);
+	if (rc != 0)
+		return rc;
 	return fcntl(link->cfg.file_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ? -errno
 											: 0;
 }

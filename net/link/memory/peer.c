@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The processes of other slots: their files are asked for and mapped when first used. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -33,10 +34,12 @@ static bool map_again(void *from, size_t len, void *to)
 	       (long)(uintptr_t)to;
 }
 
-bool memory_can_map_again(void *page)
+bool memory_can_map_again(void *at, size_t len)
 {
 	uint8_t *to = reserve_twice();
-	const bool can = to && map_again(page, sizeof(struct memory_hub_page), to);
+	const bool can = to && map_again(at, len, to);
+
+	assert(len <= RING_TWICE);
 
 	if (to)
 		(void)munmap(to, RING_TWICE);
@@ -67,15 +70,28 @@ static uint8_t *map_twice(struct memory_slot_page *own, int fd, uint32_t to, int
 	return NULL;
 }
 
+static uint8_t *map_unsealed(const struct memory_link *link, uint32_t to)
+{
+	return map_twice(NULL, link->cfg.file_fd, to, PROT_READ | PROT_WRITE);
+}
+
 /* The ring to a slot. */
 static uint8_t *map_out(const struct memory_link *link, uint32_t to)
 {
 	if (link->hub->is_sealed)
 		return map_twice(link->own, -1, to, 0);
 	/* A program that closed the descriptor may have one of its own at the number. */
-	if (!descriptor_is_kept(link->cfg.file_fd))
-		return NULL;
-	return map_twice(NULL, link->cfg.file_fd, to, PROT_READ | PROT_WRITE);
+	return descriptor_is_kept(link->cfg.file_fd) ? map_unsealed(link, to) : NULL;
+}
+
+int memory_map_rings_out(struct memory_link *link)
+{
+	for (uint32_t to = 0; to < link->slots; to++) {
+		link->out_map[to] = map_unsealed(link, to);
+		if (!link->out_map[to])
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static void free_peer(struct memory_peer *peer)

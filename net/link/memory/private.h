@@ -168,9 +168,11 @@ bool memory_peer_is_present(const struct memory_link *link, uint32_t slot,
 			    const struct memory_peer *peer);
 /* Whether there is something to read. */
 bool memory_peer_waits(const struct memory_link *link, struct memory_peer *peer);
-/* Whether a mapping can be copied: rings of a sealed file are mapped so. page: any shared
+/* Whether a mapping can be copied: rings of a sealed file are mapped so. at, len: any shared
  * mapping. */
-bool memory_can_map_again(void *page);
+bool memory_can_map_again(void *at, size_t len);
+/* Maps the ring to each slot, while the file is not sealed yet. Returns 0 or -ENOMEM. */
+int memory_map_rings_out(struct memory_link *link);
 /* Its file was asked for in vain a moment ago. */
 bool memory_is_refused(const struct memory_link *link, uint32_t slot);
 /* As ring_reserve(), in the ring to a peer. */
