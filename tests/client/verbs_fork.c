@@ -211,7 +211,7 @@ START_TEST(child_forks_while_its_parent_opens)
 	pthread_t thread;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, open_and_close, NULL), 0);
-	for (uint32_t i = 0; i < 300; i++)
+	for (uint32_t i = 0; i < 100; i++)
 		in_child(open_and_fork, NULL);
 	atomic_store(&is_done, true);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
