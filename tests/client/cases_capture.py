@@ -414,11 +414,11 @@ def last(build):
         packets, missed = taken.end()
         older = taken.path.replace(".pcapng", ".old.pcapng")
         sizes = [os.path.getsize(path) for path in (taken.path, older)]
-        if missed or packets < 12 * 256 or sum(sizes) > 1 << 20:
+        # The packets are of 4 KiB, but for ACKs: as many as the machine's pace makes.
+        if missed or packets < 12 * 256 or sum(sizes) > 1 << 20 or sizes[0] > 1 << 19:
             raise Failure(f"1 MiB of {packets} packets: {sizes} bytes, {missed} missed")
-        kept = len(pcapng.read(taken.path)[0])
-        if not 0 < kept < 128:
-            raise Failure(f"{kept} packets in the newer file")
+        if not pcapng.read(taken.path)[0]:
+            raise Failure("no packet in the newer file")
 
 
 def holds_server(build):
