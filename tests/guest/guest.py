@@ -101,6 +101,7 @@ class Guest:
 
     def __init__(self, build, mtu=1500):
         self.build = build
+        self.shared = os.path.join(build, "tests", "guest")  # its folder /build
         self.mtu = mtu
         self.programs = {}
         self.ready = threading.Event()
@@ -124,7 +125,7 @@ class Guest:
 
     def boot(self):
         path = os.path.join(self.folder.name, "agent")
-        folders = {"tests": HERE, "build": os.path.join(self.build, "tests", "guest")}
+        folders = {"tests": HERE, "build": self.shared}
         args = [QEMU, "-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot", "-nodefaults", *PROCESSOR,
                 "-kernel", os.path.join(IMAGE, "kernel"), "-initrd", os.path.join(IMAGE, "initrd"), "-append", kernel_line(),
                 "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
