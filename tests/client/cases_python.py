@@ -77,11 +77,16 @@ def interface():
         yield {"address": pair.address(0), "peer_name": pair.address(0), "prefix": pair.prefix(0)}
 
 
+# What takes up to 28 huge pages at a time; None: all modules.
+MANY_PAGES = ("test_odp", "test_parent_domain", None)
+
+
 def run_tests(build, name, module=None, place=None):
     need_pyverbs()
     if not os.path.isdir(TESTS):
         raise Skip("rdma-core is not installed")
-    with tempfile.TemporaryDirectory() as folder, Instance(build, name, **(place or {})) as instance, huge_pages():
+    with tempfile.TemporaryDirectory() as folder, Instance(build, name, **(place or {})) as instance, \
+            huge_pages(many=module in MANY_PAGES):
         target = unpack(folder)
         if module and not os.path.exists(os.path.join(target, module + ".py")):
             raise Skip(f"this rdma-core has no {module}")

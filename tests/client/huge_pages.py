@@ -6,9 +6,10 @@ import fcntl
 import os
 import re
 
-PAGES = 28  # fewer than a server takes for its device memory
+PAGES = 60  # a server takes 32 for its device memory where twice as many are free
 POOL = "/proc/sys/vm/nr_hugepages"
 RESERVED = "/run/rxe_dm-huge-pages-reserved"  # where only root may make files
+MANY = "/run/rxe_dm-huge-pages-many"
 
 
 def in_pool():
@@ -38,13 +39,17 @@ def reserve(pages):
 
 
 @contextlib.contextmanager
-def huge_pages():
+def huge_pages(many=False):
     """Tests run side by side: all users of the pool share a lock, and the last one frees the pages. The file is empty when the
-    pool was there before; the next test frees what a killed one reserved."""
+    pool was there before; the next test frees what a killed one reserved. many: this one takes up to half of the pool, and no
+    other such one runs meanwhile."""
     if not may_reserve():
         yield
         return
-    with open(RESERVED, "a+", encoding="ascii") as note:
+    with contextlib.ExitStack() as stack:
+        if many:
+            fcntl.flock(stack.enter_context(open(MANY, "a", encoding="ascii")), fcntl.LOCK_EX)
+        note = stack.enter_context(open(RESERVED, "a+", encoding="ascii"))
         fcntl.flock(note, fcntl.LOCK_SH)
         if in_pool() == 0:
             reserve(PAGES)
