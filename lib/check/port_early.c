@@ -15,11 +15,11 @@
 #include "lib/check/report.h"
 #include "lib/check/stack.h"
 
-/* Looks of a process. Each takes 0.2 ms where a thread of the program runs, and 5 ms at most. */
+/* Looks of a process. Each takes 0.5 ms where a thread of the program runs, and 5 ms at most. */
 #define LOOKS 64u
 /* A look ends once each thread has run for RAN_NS, after STEPS steps at most: a busy machine lets
- * them wait. */
-#define RAN_NS	50000u
+ * them wait. Each access that is counted takes some microseconds, in a virtual machine ten. */
+#define RAN_NS	400000u
 #define STEP_NS 50000u
 #define STEPS	100u
 
