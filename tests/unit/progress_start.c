@@ -185,6 +185,7 @@ START_TEST(a_child_begins_without_the_parent_s_device)
 
 	ck_assert_int_eq(progress_start(progress), 0);
 	progress->persist.has_thread = true;
+	progress_threads_await_start();
 	pthread_mutex_lock(&progress->lock);
 	child = fork();
 	if (child == 0)
@@ -289,6 +290,7 @@ START_TEST(a_child_leaves_what_was_half_done)
 	pid_t child;
 
 	ck_assert_int_eq(progress_start(progress), 0);
+	progress_threads_await_start();
 	child = fork();
 	if (child == 0) {
 		tail_close(progress->link.tail);
