@@ -414,7 +414,7 @@ def last(build):
         packets, missed = taken.end()
         older = taken.path.replace(".pcapng", ".old.pcapng")
         sizes = [os.path.getsize(path) for path in (taken.path, older)]
-        # The packets are of 4 KiB, but for ACKs: as many as the machine's pace makes.
+        # The number of packets that fit depends on the machine's pace: on a busy one more of them are ACKs.
         if missed or packets < 12 * 256 or sum(sizes) > 1 << 20 or sizes[0] > 1 << 19:
             raise Failure(f"1 MiB of {packets} packets: {sizes} bytes, {missed} missed")
         if not pcapng.read(taken.path)[0]:

@@ -123,7 +123,7 @@ def valgrind(build):
 
 
 def valgrind_pair(build, link):
-    """Below valgrind two programs talk: it copies no mapping (mremap), for which the memory link has another way."""
+    """Two programs exchange messages under valgrind, which refuses to copy mappings (mremap): the memory link does without."""
     need_program("valgrind")
     with Instance(build, "valgrind", link=link) as instance:
         instance.command("start")

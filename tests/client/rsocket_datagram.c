@@ -433,8 +433,8 @@ static void exchange(const struct party *a, const struct party *b)
 	}
 }
 
-/* A thread opens an eventfd when it waits for the first time: in some later receive, if the machine
- * is busy. */
+/* A thread opens an eventfd when it waits for the first time. Without this call that may be after
+ * the test has counted descriptors. */
 static void wait_in_vain(const struct party *party)
 {
 	struct pollfd pfd = { .fd = party->fd, .events = POLLIN };

@@ -53,6 +53,13 @@ def need_guest():
         raise Skip(f"no kernel package and root file system in {IMAGE}: tests/guest/image makes them")
 
 
+def inside(arguments):
+    """This program again, in namespaces of its own, whose processes end with the first one."""
+    script = 'mount -t tmpfs tmpfs /dev/shm && ip link set lo up && exec "$@"'
+    os.execvp("unshare", ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "nice", "-n",
+                          str(NICE - os.nice(0)), "sh", "-c", script, "sh", sys.executable, "-B", *arguments, "--inside"])
+
+
 class GuestProgram:
     """A program in the guest; used as tests/client/program.py's Program is."""
 

@@ -16,7 +16,7 @@ import sys
 import time
 import traceback
 
-from guest import NICE, Guest, favor, need_guest
+from guest import Guest, favor, inside, need_guest
 from cases import CM, DATAGRAMS, EIGHT, FEW, LOSSY, LOSSY_CM, RC, SRQ, by_cm, connected, plain
 from iser import ISER
 from program import Failure, Skip
@@ -131,13 +131,6 @@ def run(name, build, only):
     except Failure as why:
         print(f"FAILED: {why}")
         return 1
-
-
-def inside(arguments):
-    """This program again, in namespaces of its own, whose processes end with the first one."""
-    script = 'mount -t tmpfs tmpfs /dev/shm && ip link set lo up && exec "$@"'
-    os.execvp("unshare", ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "nice", "-n",
-                          str(NICE - os.nice(0)), "sh", "-c", script, "sh", sys.executable, "-B", *arguments, "--inside"])
 
 
 def main():

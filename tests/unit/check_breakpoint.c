@@ -101,7 +101,7 @@ static bool is_possible(void)
 	return fd >= 0;
 }
 
-/* Or until it is seen to loop. */
+/* Waits until the thread has run for RAN_NS, or is seen to loop. */
 static void wait_until_it_ran(const struct breakpoint *set)
 {
 	const uint64_t begin_ns = breakpoint_ran_ns(set);

@@ -141,8 +141,8 @@ static int map_own(struct memory_link *link, int fd)
 	return 0;
 }
 
-/* From now on no other process can write the file. Valgrind copies no mapping, though the server's
- * kernel does: there each ring is mapped before. */
+/* From now on no other process can write the file. Where this process cannot copy a mapping, though
+ * the server can (valgrind), it maps each ring before. */
 static int seal(struct memory_link *link)
 {
 	const int seals = link->hub->is_sealed ? fcntl(link->cfg.file_fd, F_GET_SEALS) : 0;

@@ -37,10 +37,10 @@ static bool map_again(void *from, size_t len, void *to)
 bool memory_can_map_again(void *at, size_t len)
 {
 	uint8_t *to = reserve_twice();
-	const bool can = to && map_again(at, len, to);
+	bool can;
 
 	assert(len <= RING_TWICE);
-
+	can = to && map_again(at, len, to);
 	if (to)
 		(void)munmap(to, RING_TWICE);
 	return can;
