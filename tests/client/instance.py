@@ -153,6 +153,11 @@ def search_path():
     return os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin"
 
 
+# UCX takes all huge pages that are free (huge in UCX_ALLOC and UCX_ALLOC_PRIO), and other tests reserve some for themselves.
+NO_HUGE_PAGES = {"UCX_ALLOC": "thp,md,mmap,heap", "UCX_ALLOC_PRIO": "md:sysv,md:posix,thp,md:*,mmap,heap",
+                 "UCX_MM_HUGETLB_MODE": "n"}
+
+
 def clean_environment():
     """What the person has, without settings of ours that would leak into the test."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("RXE_DM_")}
@@ -160,7 +165,7 @@ def clean_environment():
     env["LC_ALL"] = "C.UTF-8"
     for name in ("MALLOC_PERTURB_", "LD_LIBRARY_PATH", "PYTHONPYCACHEPREFIX"):  # the test runner's
         env.pop(name, None)
-    return env
+    return env | NO_HUGE_PAGES
 
 
 def sanitizer_environment():
