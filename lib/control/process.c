@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Reads /proc and files of cgroups, and calls sched_setattr(2), for which glibc has no function. */
+/* Reads /proc and files of cgroups. */
 #include <fcntl.h>
-#include <sched.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lib/control/folder.h"
 #include "lib/control/process.h"
-
-#define SLICE_NS 100000u /* shortest slice that Linux grants */
 
 /* Threads of a process that are looked at. */
 #define THREADS 3
@@ -134,20 +128,4 @@ void ctl_process_comm(char ret[static 16])
 		close(fd);
 	len -= len > 0 && ret[len - 1] == '\n';
 	ret[len > 0 ? len : 0] = '\0';
-}
-
-void ctl_short_slice(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = { .size = 48, .runtime = SLICE_NS };
-
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		return;
-	attr.nice = getpriority(PRIO_PROCESS, 0);
-	syscall(SYS_sched_setattr, 0, &attr, 0u);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes: detects a stopped or runnable one, names this one, and requests a short time slice. */
+/* Processes: detects a stopped or runnable one, and names this one. */
 #ifndef RXE_CONTROL_PROCESS_H
 #define RXE_CONTROL_PROCESS_H
 
@@ -20,9 +20,5 @@ bool ctl_thread_is_runnable(pid_t tid);
 /* The name of the calling process's first thread (proc(5), comm), as it is now; empty if /proc is
  * not mounted. Allocates nothing. */
 void ctl_process_comm(char ret[static 16]);
-
-/* Requests a short time slice for the calling thread: at a wake-up the scheduler prefers it to
- * spinning threads of the session. For SCHED_OTHER only; keeps the nice value. Ignores errors. */
-void ctl_short_slice(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "lib/control/time_slice.h"
 #include "lib/progress/measure.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
@@ -47,7 +48,8 @@ static void carry_out(struct progress *progress, struct schedule_decision decisi
 		if (decision.measures)
 			now_ns = measure_call(&progress->schedule);
 		sched_yield();
-		schedule_yield_returned(&progress->schedule, &decision, now_ns, clock_now_ns());
+		if (schedule_yield_returned(&progress->schedule, &decision, now_ns, clock_now_ns()))
+			ctl_slice_shorten();
 		return;
 	case SCHEDULE_SLEEP: sleep_on_link(progress, &decision, now_ns); return;
 	case SCHEDULE_WAKE_BACKGROUND: progress_thread_wake(progress); return;
@@ -144,6 +146,10 @@ void progress_polled_found(struct progress *progress)
 	const bool more = schedule_expects_more(&progress->schedule);
 
 	schedule_polled_found(&progress->schedule, more ? clock_now_ns() : 0);
+	/* The program may spin on its own memory next, and the background thread, which has a short
+	 * slice, must be able to take the processor from it. */
+	if (!more)
+		ctl_slice_restore();
 }
 
 enum answer {

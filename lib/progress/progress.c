@@ -13,6 +13,7 @@
 #include "emu/qp.h"
 #include "emu/supported.h"
 #include "lib/control/published.h"
+#include "lib/control/time_slice.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
@@ -202,6 +203,7 @@ void progress_drop_in_child(struct progress *progress)
 {
 	init_lock(progress);
 	schedule_forked(&progress->schedule);
+	ctl_slice_restore();
 	if (RXE_PERSISTENCE_SUPPORTED)
 		persist_init(&progress->persist);
 	if (atomic_load(&progress->is_changing))

@@ -236,7 +236,7 @@ void schedule_call_measured(struct schedule *s, uint64_t took_ns)
 	call_cost_measured(&s->cost, took_ns);
 }
 
-void schedule_yield_returned(struct schedule *s, const struct schedule_decision *yielded,
+bool schedule_yield_returned(struct schedule *s, const struct schedule_decision *yielded,
 			     uint64_t asked_ns, uint64_t now_ns)
 {
 	const uint64_t took_ns = now_ns - asked_ns;
@@ -249,13 +249,14 @@ void schedule_yield_returned(struct schedule *s, const struct schedule_decision 
 		set(&s->quiet_ns,
 		    quiet_ns ? min_u64(2 * quiet_ns, units(s, QUIET_MAX)) : units(s, QUIET_MIN));
 		set(&s->quiet_at_ns, now_ns);
-		return;
+		return false;
 	}
 	set(&s->quiet_ns, 0);
-	if (took_ns > units_up_to(s, YIELD_EXPENSIVE, SLICE_NS)) {
-		set(&s->sleep_ns, sleep_min_ns(s));
-		set(&s->oversubscribed_until_ns, now_ns + OVERSUBSCRIBED_NS);
-	}
+	if (took_ns <= units_up_to(s, YIELD_EXPENSIVE, SLICE_NS))
+		return false;
+	set(&s->sleep_ns, sleep_min_ns(s));
+	set(&s->oversubscribed_until_ns, now_ns + OVERSUBSCRIBED_NS);
+	return yielded->polls;
 }
 
 /* Returns whether pollers have found enough. */

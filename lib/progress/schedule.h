@@ -41,7 +41,11 @@
  * A yield that is used takes two switches and what the other thread does: 8 units at least. More
  * threads spin than there are processors where a yield is expensive: it returns after the time
  * slices of all others. Without yields the kernel takes the processor away for as long. A thread
- * that sleeps on the link is run soon after its packet comes.
+ * that sleeps on the link is run soon after its packet comes. A poller that paid for an expensive
+ * yield has a short time slice from then on (lib/control/time_slice.h): EEVDF runs it at once when
+ * it wakes up, and takes no more than that slice for a yield. It has its own slice again when it
+ * expects nothing more: with a short one a thread that spins would keep out its background thread,
+ * which then has no shorter slice.
  *
  * The background thread:
  *
@@ -235,8 +239,9 @@ bool schedule_expects_more(struct schedule *s);
 void schedule_polled_found(struct schedule *s, uint64_t now_ns);
 /* A thread is about to sleep in the kernel: WAKE_BACKGROUND or NOTHING. */
 struct schedule_decision schedule_program_will_sleep(struct schedule *s);
-/* A YIELD that was decided at asked_ns is over. */
-void schedule_yield_returned(struct schedule *s, const struct schedule_decision *yielded,
+/* A YIELD that was decided at asked_ns is over. Returns whether it cost a poller the time slices of
+ * others: the thread shall have a short one. */
+bool schedule_yield_returned(struct schedule *s, const struct schedule_decision *yielded,
 			     uint64_t asked_ns, uint64_t now_ns);
 /* A SLEEP is over. */
 void schedule_sleep_returned(struct schedule *s, const struct schedule_decision *slept,

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
-#include "lib/control/process.h"
+#include "lib/control/time_slice.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/measure.h"
 #include "lib/progress/progress.h"
@@ -46,7 +46,7 @@ static void set_affinity_and_slice(void)
 
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
-	ctl_short_slice();
+	ctl_slice_shorten();
 	prctl(PR_SET_TIMERSLACK, 1ul);
 }
 

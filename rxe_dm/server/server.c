@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "lib/control/log.h"
-#include "lib/control/process.h"
 #include "lib/control/settings.h"
 #include "lib/control/start.h"
+#include "lib/control/time_slice.h"
 #include "rxe_dm/server/instance.h"
 
 /* The starter may be pinned to processors, or in another scheduling class. A request takes a few
@@ -26,7 +26,7 @@ static void reset_scheduling(void)
 	sched_setaffinity(0, sizeof(all), &all);
 	sched_setscheduler(0, SCHED_OTHER, &param);
 	setpriority(PRIO_PROCESS, 0, 0);
-	ctl_short_slice();
+	ctl_slice_shorten();
 	signal(SIGPIPE, SIG_IGN);
 	/* RLIMIT_FSIZE also limits shared memory: the call then fails with EFBIG. */
 	signal(SIGXFSZ, SIG_IGN);

@@ -412,6 +412,8 @@ MUTATIONS = [
      "\tif (polled_at_ns <= now_ns)\n\t\treturn true;\n", "the background thread steps back for a program that polls no more", "processors", "starvation"),
     ("never_oversubscribed", "lib/progress/schedule.c:schedule_yield_returned", "set(&s->oversubscribed_until_ns, now_ns + OVERSUBSCRIBED_NS)",
      "set(&s->oversubscribed_until_ns, now_ns)", "pollers yield on where yields cost time slices", "processors"),
+    ("short_slice_for_all", "lib/progress/schedule.c:schedule_yield_returned", "return yielded->polls;", "return true;",
+     "a thread that does not poll gets a short slice, and its background thread cannot take the processor from it", "schedule", "machines"),
     ("yield_soon_expensive", "lib/progress/schedule.c", "#define YIELD_EXPENSIVE 1000u", "#define YIELD_EXPENSIVE 10u",
      "pollers sleep on a machine that has a processor for each", "processors"),
     ("spins_on_the_link", "lib/progress/schedule.c:woken",

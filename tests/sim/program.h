@@ -13,6 +13,8 @@
 /* Processor time of a call that does little. */
 #define CALL_NS 100u
 #define NEVER	UINT64_MAX
+/* As lib/control/time_slice.c. */
+#define SHORT_SLICE_NS 100000u
 
 uint64_t program_clock_ns(const struct program *program);
 /* A call that does little and reads the clock. */

@@ -21,8 +21,9 @@ static struct kernel_next event_spin(struct actor *actor);
 
 static struct kernel_next yield_returned(struct actor *actor)
 {
-	schedule_yield_returned(&actor->program->schedule, &actor->decision, actor->now_ns,
-				program_clock_ns(actor->program));
+	if (schedule_yield_returned(&actor->program->schedule, &actor->decision, actor->now_ns,
+				    program_clock_ns(actor->program)))
+		actor->thread.slice_ns = SHORT_SLICE_NS;
 	return actor_run(actor, actor->after_poll, program_clock_call_ns(actor->program));
 }
 
@@ -238,16 +239,23 @@ static struct kernel_next found(struct actor *actor)
 	return actor_run(actor, program_thread_begins, took_ns);
 }
 
+/* progress_polled_found() */
+static void polled_found(struct actor *actor)
+{
+	struct schedule *schedule = &actor->program->schedule;
+	const bool more = schedule_expects_more(schedule);
+
+	schedule_polled_found(schedule, more ? program_clock_ns(actor->program) : 0);
+	if (!more)
+		actor->thread.slice_ns = 0;
+}
+
 /* vb_cq_take(). A program that takes events goes back to sleep when there is nothing to take. */
 static struct kernel_next take(struct actor *actor)
 {
-	struct schedule *schedule = &actor->program->schedule;
-
 	actor->after_poll = actor->role == ROLE_EVENTS ? took : take;
 	if (actor->completions > 0) {
-		schedule_polled_found(schedule, schedule_expects_more(schedule)
-							? program_clock_ns(actor->program)
-							: 0);
+		polled_found(actor);
 		return found(actor);
 	}
 	return actor->program->programs->finishing ? get_message(actor) : poll(actor);

@@ -9,8 +9,6 @@
 #include "tests/sim/program.h"
 
 #define HOG_NS 50000u
-/* As lib/control/process.c requests for the background thread. */
-#define SHORT_SLICE_NS 100000u
 
 /* splitmix64 */
 uint32_t programs_random(struct programs *programs, uint32_t limit)

@@ -105,7 +105,7 @@ START_TEST(after_an_expensive_yield_pollers_sleep)
 	sleeps(&decision, false);
 	polls_empty(NEVER);
 	expect("     0.0 program polls, finds nothing -> YIELD\n"
-	       "   400.0 program yielded for 400.0\n"
+	       "   400.0 program yielded for 400.0 -> short slice\n"
 	       "   400.0 program polls, finds nothing -> SLEEP until 448.0\n"
 	       "   448.0 program wakes, no packet\n"
 	       "   448.0 program polls, finds nothing -> SLEEP until 544.0\n"
@@ -130,7 +130,7 @@ START_TEST(a_new_background_thread_lets_pollers_sleep_on)
 	schedule_start(&s, s.is_engine_held, NULL);
 	polls_empty(NEVER);
 	expect("     0.0 program polls, finds nothing -> YIELD\n"
-	       "   400.0 program yielded for 400.0\n"
+	       "   400.0 program yielded for 400.0 -> short slice\n"
 	       "   400.0 program polls, finds nothing -> SLEEP until 448.0\n");
 }
 END_TEST
@@ -144,7 +144,7 @@ START_TEST(after_20_ms_a_yield_is_tried_again)
 	pass(1);
 	polls_empty(NEVER);
 	expect("     0.0 program polls, finds nothing -> YIELD\n"
-	       "   301.0 program yielded for 301.0\n"
+	       "   301.0 program yielded for 301.0 -> short slice\n"
 	       " 20301.0 program polls, finds nothing -> SLEEP until 20349.0\n"
 	       " 20301.0 program polls, finds nothing -> YIELD\n");
 }
@@ -157,7 +157,7 @@ START_TEST(a_sleep_ends_when_the_engine_is_due)
 	polls_empty(now_ns + 7 * US);
 	polls_empty(now_ns);
 	expect("     0.0 program polls, finds nothing -> YIELD\n"
-	       "   400.0 program yielded for 400.0\n"
+	       "   400.0 program yielded for 400.0 -> short slice\n"
 	       "   400.0 program polls, finds nothing -> SLEEP until 407.0\n"
 	       "   400.0 program polls, finds nothing -> NOTHING\n");
 }
@@ -245,7 +245,7 @@ START_TEST(beside_expensive_yields_a_poller_spins_while_its_peer_runs)
 	pass(13 * US);
 	polls_empty(NEVER);
 	expect("     0.0 program polls, finds nothing -> YIELD\n"
-	       "   400.0 program yielded for 400.0\n"
+	       "   400.0 program yielded for 400.0 -> short slice\n"
 	       "   400.0 program polls, finds nothing -> NOTHING\n"
 	       "   413.0 program polls, finds nothing -> SLEEP until 461.0\n");
 }
@@ -337,7 +337,7 @@ START_TEST(a_time_slice_is_expensive_on_a_slow_machine)
 	expect("     0.0 program polls, finds nothing -> YIELD\n"
 	       "   600.0 program yielded for 600.0\n"
 	       "   600.0 program polls, finds nothing -> YIELD\n"
-	       "  1301.0 program yielded for 701.0\n"
+	       "  1301.0 program yielded for 701.0 -> short slice\n"
 	       "  1301.0 program polls, finds nothing -> SLEEP until 2301.0\n");
 }
 END_TEST

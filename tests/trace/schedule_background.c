@@ -300,7 +300,7 @@ START_TEST(a_poller_that_sleeps_on_the_link_gets_its_packet)
 	expect("     0.0 background -> WAIT_ON_LINK\n"
 	       "     0.0 background waits\n"
 	       "     0.0 program polls, finds nothing -> YIELD\n"
-	       "   400.0 program yielded for 400.0\n"
+	       "   400.0 program yielded for 400.0 -> short slice\n"
 	       "   400.0 program polls, finds nothing -> SLEEP until 448.0\n"
 	       "   430.0 background wakes\n"
 	       "   430.0 background -> STEP_BACK until 478.0\n"

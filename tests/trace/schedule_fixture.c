@@ -118,10 +118,11 @@ void polls_until_a_yield(uint64_t ns)
 void yields_for(uint64_t ns)
 {
 	const uint64_t asked_ns = now_ns;
+	bool short_slice;
 
 	pass(ns);
-	schedule_yield_returned(&s, &yielded, asked_ns, now_ns);
-	note("program yielded for %.1f\n", (double)ns / US);
+	short_slice = schedule_yield_returned(&s, &yielded, asked_ns, now_ns);
+	note("program yielded for %.1f%s\n", (double)ns / US, short_slice ? " -> short slice" : "");
 }
 
 void sleeps(const struct schedule_decision *decision, bool timed_out)
