@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 
 from instance import Instance, free_port, need_program, sanitizer_environment
 from program import Failure, Program, until
@@ -221,8 +222,10 @@ def timed(build):
     """After a while, and for a while."""
     with Instance(build, "fault_timed") as instance:
         instance.command("start")
-        add(instance, "port_down after=300ms time=300ms")
-        if instance.show()["devices"][0]["port_state"] != "ACTIVE":
+        before = time.monotonic()
+        add(instance, "port_down after=300ms time=2s")
+        state = instance.show()["devices"][0]["port_state"]
+        if state != "ACTIVE" and time.monotonic() - before < 0.3:  # a busy machine may answer later
             raise Failure("the port is down before its time")
         until(lambda: instance.show()["devices"][0]["port_state"] == "DOWN", "port that is down")
         until(lambda: instance.show()["devices"][0]["port_state"] == "ACTIVE", "port that is up again")
