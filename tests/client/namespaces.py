@@ -36,6 +36,8 @@ class Pair:
            "peer", "name", "rxe_vb", "mtu", str(self.mtu), "netns", second)
         for side in range(2):
             self.configure(side)
+        for side in range(2):
+            self.wait_not_tentative(side)
         return self
 
     def configure(self, side):
@@ -57,6 +59,11 @@ class Pair:
             holder.end()
             holder.log.close()
         return False
+
+    def wait_not_tentative(self, side):
+        """The kernel sees the carrier some time after both ends are up. No program can bind to an IPv6 address before that."""
+        self.holders[side].wait_until(lambda: SUBNET6 not in self.call(side, "ip", "-6", "address", "show", "tentative"),
+                                      "an IPv6 address that is not tentative")
 
     def wait_link_local(self, side):
         """A second after the link is there the kernel has an address from which it solicits neighbors."""
