@@ -146,8 +146,7 @@ void progress_polled_found(struct progress *progress)
 	const bool more = schedule_expects_more(&progress->schedule);
 
 	schedule_polled_found(&progress->schedule, more ? clock_now_ns() : 0);
-	/* The program may spin on its own memory next, and the background thread, which has a short
-	 * slice, must be able to take the processor from it. */
+	/* The program may spin on its own memory next. */
 	if (!more)
 		ctl_slice_restore();
 }

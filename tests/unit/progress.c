@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "device_fixture.h"
@@ -32,6 +33,7 @@
 #include "net/link/ethernet/raw_port.h"
 #include "net/link/link.h"
 #include "tests/suite.h"
+#include "tests/unit/attributes.h"
 #include "tests/unit/private_network.h"
 
 #define SLOT  3u
@@ -385,6 +387,41 @@ START_TEST(a_program_that_expects_more_stays_a_poller)
 }
 END_TEST
 
+/* It shares a processor with a busy loop, so that its yields take time slices. */
+START_TEST(a_poller_that_paid_has_a_short_slice)
+{
+	const struct schedule_timers none = { .engine_ns = RXE_NEVER, .link_ns = RXE_NEVER };
+	const uint64_t own_ns = attributes_now().slice_ns;
+	const pid_t parent = getpid();
+	cpu_set_t here;
+	pid_t loop;
+
+	if (own_ns == 0)
+		return;
+	CPU_ZERO(&here);
+	CPU_SET((size_t)sched_getcpu(), &here);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(here), &here), 0);
+	loop = fork();
+	while (loop == 0 && getppid() == parent)
+		;
+	if (loop == 0)
+		_exit(0);
+	while (attributes_now().slice_ns == own_ns) {
+		schedule_polled(&progress->schedule, clock_now_ns(), sched_getcpu());
+		progress_back_off(progress, RXE_NEVER);
+	}
+	ck_assert_uint_eq(attributes_now().slice_ns, SHORT_NS);
+	schedule_engine_released(&progress->schedule, clock_now_ns(), &none, true);
+	progress_polled_found(progress);
+	ck_assert_uint_eq(attributes_now().slice_ns, SHORT_NS);
+	schedule_engine_released(&progress->schedule, clock_now_ns(), &none, false);
+	progress_polled_found(progress);
+	ck_assert_uint_eq(attributes_now().slice_ns, own_ns);
+	kill(loop, SIGKILL);
+	waitpid(loop, NULL, 0);
+}
+END_TEST
+
 /* Polls on a machine where a yield lasts for 10 ms, and sleeps. */
 static void sleep_as_poller(void)
 {
@@ -618,6 +655,7 @@ int main(void)
 				       a_poll_lets_the_engine_hold_acks_for_as_long_as_pays,
 				       a_poll_returns_when_the_engine_is_due,
 				       a_program_that_expects_more_stays_a_poller,
+				       a_poller_that_paid_has_a_short_slice,
 				       a_poller_sleeps_until_its_time_is_over,
 				       a_packet_wakes_a_poller,
 				       a_link_with_work_lets_no_poller_sleep,
