@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import tempfile
 
+import mpi
 from cases_perftest import ROW, TROUBLE
 from cases_python import PYTHON
 from cases_rdmacm import need_library
@@ -28,8 +29,6 @@ RSOCKETS = ("--rsockets",)
 TRANSFERRED = r" [\d.]+s +[\d.]+ +[\d.]+$"  # rstream and its kin
 UCX_EXAMPLE = "/usr/share/doc/libucx-dev/examples/ucp_client_server.c"
 UCX = {"UCX_TLS": "rc", "UCX_SOCKADDR_TLS_PRIORITY": "rdmacm", "UCX_NET_DEVICES": "rxe_dm0:1"}
-
-MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm_rsh_agent": "{folder}/agent"}
 
 # server, client: their command lines; mpirun has no server, and starts both. ready: what the client waits for, an id that listens ("cm"), a TCP or a UDP port, or a line of
 # the server. lasts: the server serves until it is ended. ipv4: the program takes no IPv6 address. result: a line of the client.
@@ -54,9 +53,9 @@ def fio(verb):
                   result="err= 0")
 
 
-def mpi(settings):
-    """A ring of two ranks: mpi4py's own test under Debian's Open MPI."""
-    return Client("", f"mpirun {{ranks}} -n 2 {PYTHON} -m mpi4py.bench ringtest -n 100000 -l 20", env={**MPI, **settings},
+def openmpi(folder, settings):
+    """A ring of two ranks: mpi4py's own test under Debian's Open MPI. folder: of its session."""
+    return Client("", f"mpirun {{ranks}} -n 2 {PYTHON} -m mpi4py.bench ringtest -n 100000 -l 20", env=mpi.environment("{folder}/" + folder, settings, agent="{folder}/agent"),
                   result=r"\(2 processes, 100000 bytes\)")
 
 
@@ -91,8 +90,8 @@ CLIENTS = {
                     result="GET: [0-9.]+ requests per second"),
     "io_demo": Client("io_demo -p {port} -d 4096:65536 -i 50 -q", "io_demo -p {port} -d 4096:65536 -i 50 -q {address}", lasts=True,
                       ipv4=True, result="Client exit with status 'OK'", env=UCX),
-    "Open MPI over UCX": mpi({"OMPI_MCA_pml": "ucx", "OMPI_MCA_btl": "self", "UCX_TLS": "rc", "UCX_NET_DEVICES": "rxe_dm0:1"}),
-    "Open MPI over libfabric": mpi({"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provider_include": "verbs;ofi_rxm"}),
+    "Open MPI over UCX": openmpi("over_ucx", mpi.OVER_UCX),
+    "Open MPI over libfabric": openmpi("over_ofi", {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provider_include": "verbs;ofi_rxm"}),
     "ucp_client_server": Client("{folder}/ucx -p {port} {six} -i 3 -s 100000 -l {address}",
                                 "{folder}/ucx -p {port} {six} -i 3 -s 100000 -a {address}", lasts=True, env=UCX),
 }

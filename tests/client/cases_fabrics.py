@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 
+import mpi
 from cases_python import PYTHON
 from cases_trouble import leftovers, wait_clean
 from instance import Instance, free_port
@@ -121,19 +122,17 @@ def openmpi(build, settings, net=None):
     """Two ranks of mpi4py's own ring test under Debian's Open MPI; net: a Pair of namespaces, the ranks run in the first."""
     if not os.path.isdir("/usr/lib/python3/dist-packages/mpi4py"):
         raise Skip("python3-mpi4py is not installed")
-    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm_rsh_agent": "false",
-                   "OMPI_MCA_rmaps_base_oversubscribe": "1", **settings}
     place = {"address": net.address(0), "prefix": net.prefix(0)} if net else {}
-    with Instance(build, "openmpi", **place) as instance:
+    with Instance(build, "openmpi", **place) as instance, tempfile.TemporaryDirectory() as folder:
         for size in (8, 4096, 1 << 20):
             text = instance.run(["mpirun", "-n", "2", PYTHON, "-m", "mpi4py.bench", "ringtest", "-n", str(size), "-l", "20"],
-                                env=environment)
+                                env=mpi.environment(folder, settings))
             if f"(2 processes, {size} bytes)" not in text:
                 raise Failure(f"ringtest says '{text}'")
 
 
 def openmpi_ucx(build):
-    openmpi(build, {"OMPI_MCA_pml": "ucx", "OMPI_MCA_btl": "self", "UCX_TLS": "rc", "UCX_NET_DEVICES": "rxe_dm0:1"})
+    openmpi(build, mpi.OVER_UCX)
 
 
 def openmpi_libfabric(build, provider):

@@ -169,7 +169,7 @@ def star(build):
     """Eight hosts at a switch: an allreduce over UCX, one rank a host."""
     need_program("mpirun")
     with Lab(build, "star") as lab:
-        lab.env.update(UCX_TLS="rc", UCX_NET_DEVICES="rxe_dm0:1")
+        lab.env.update(UCX_TLS="rc", UCX_NET_DEVICES="rxe_dm0:1", OMPI_MCA_orte_tmpdir_base=lab.folder.name)
         done = lab.lab("exec", "--mpi", "mpirun", "-np", "8", "--map-by", "node", "--mca", "pml", "ucx", "/usr/bin/python3", "-c", SUM)
         if "No module named" in done.stderr:
             raise Skip("python3-mpi4py is not installed")

@@ -10,6 +10,7 @@ import signal
 import tempfile
 import time
 
+import mpi
 from cases_perftest import ROW, TROUBLE
 from cases_python import PYTHON
 from cases_rdmacm import listens, need_library
@@ -373,12 +374,11 @@ def openmpi(build):
     if not os.path.isdir("/usr/lib/python3/dist-packages/mpi4py"):
         raise Skip("python3-mpi4py is not installed")
     with Instance(build, "stopped_mpi") as instance, tempfile.TemporaryDirectory() as folder:
-        env = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ucx",
-               "OMPI_MCA_btl": "self", "UCX_TLS": "rc", "UCX_NET_DEVICES": "rxe_dm0:1", "UCX_RC_VERBS_TIMEOUT": "200ms"}
+        env = mpi.environment(folder, {**mpi.OVER_UCX, "UCX_RC_VERBS_TIMEOUT": "200ms"})
         go = os.path.join(folder, "go")
         with open(go, "w", encoding="ascii"):
             pass
-        job = instance.start(["mpirun", "--oversubscribe", "-n", "2", PYTHON, "-c", EXCHANGE, go], env=env)
+        job = instance.start(["mpirun", "-n", "2", PYTHON, "-c", EXCHANGE, go], env=env)
         job.wait_until(lambda: len(ranks(instance)) == 2, "two ranks with queue pairs")
         wait_traffic(instance)
         first, second = ranks(instance)
