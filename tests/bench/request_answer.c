@@ -374,12 +374,13 @@ int main(int argc, char **argv)
 	double began_s;
 	int gate;
 
-	if (argc != 6 || atoi(argv[4]) < 1 || atoi(argv[4]) > MAX_CLIENTS) {
+	sleeps = argc > 1 && strcmp(argv[1], "event") == 0;
+	if (argc != 6 || (!tcp && !sleeps && strcmp(argv[1], "poll") != 0) || atoi(argv[4]) < 1 ||
+	    atoi(argv[4]) > MAX_CLIENTS) {
 		(void)fprintf(stderr, "usage: request_answer tcp|poll|event ADDRESS PORT CLIENTS "
 				      "REQUESTS\n");
 		return EXIT_FAILURE;
 	}
-	sleeps = strcmp(argv[1], "event") == 0;
 	address = argv[2];
 	port = argv[3];
 	clients = atoi(argv[4]);
