@@ -20,6 +20,8 @@
  * things to do. */
 #define SLEEP_MIN 160u
 #define SLEEP_MAX 800u
+/* The limit for a poller that waits its turn. */
+#define SLEEP_TURN_MAX 3200u
 
 /* The background thread serves on for LINGER after the last packet. */
 #define LINGER 64u
@@ -44,12 +46,22 @@
 /* It is looked for again after this time. */
 #define PEER_QUIET 40u
 
+/* A wait for a packet that takes longer is long: a sleep adds little to it. A send to another peer
+ * than the last counts PEER_OTHER, one to the same takes one away. Long waits and other peers are
+ * many from COUNT_MANY on, and counted up to COUNT_MAX. */
+#define WAIT_LONG  320u
+#define PEER_OTHER 4u
+#define COUNT_MANY 16u
+#define COUNT_MAX  24u
+
 /* Properties of kernels and protocols, which a slow processor does not change. No time slice is
- * shorter than SLICE_NS. An expensive yield keeps pollers asleep for several slices. A program that
- * has neither polled nor posted for POLLED_LONG_AGO_NS does something else. The shortest local ACK
- * timeout in use is of some milliseconds. */
+ * shorter than SLICE_NS. An expensive yield keeps pollers asleep for several slices. Each
+ * yield of a poller that waits its turn runs the others that wait: it sleeps for TURN_NS. A program
+ * that has neither polled nor posted for POLLED_LONG_AGO_NS does something else. The shortest local
+ * ACK timeout in use is of some milliseconds. */
 #define SLICE_NS	     700000u
 #define OVERSUBSCRIBED_NS    20000000u
+#define TURN_NS		     640000000u
 #define POLLED_LONG_AGO_NS   5000000u
 #define ACK_HELD_RECENTLY_NS 5000000u
 #define SLEEP_LIMIT_NS	     1000000u
@@ -61,7 +73,7 @@
 static_assert(STEP_BACK_MAX < TICK && STEP_BACK_LIMIT_NS < TICK_LIMIT_NS,
 	      "a step back ends before the next tick");
 
-static uint64_t get(_Atomic uint64_t *value)
+static uint64_t get(const _Atomic uint64_t *value)
 {
 	return atomic_load_explicit(value, memory_order_relaxed);
 }
@@ -174,10 +186,48 @@ void schedule_engine_runs(struct schedule *s, uint64_t now_ns, int cpu)
 	atomic_store_explicit(&s->own->cpu, cpu, memory_order_relaxed);
 }
 
+static uint32_t get_count(const _Atomic uint32_t *of)
+{
+	return atomic_load_explicit(of, memory_order_relaxed);
+}
+
+static void set_count(_Atomic uint32_t *of, uint32_t to)
+{
+	atomic_store_explicit(of, to, memory_order_relaxed);
+}
+
 void schedule_sent_to(struct schedule *s, const struct presence *peer)
 {
-	if (atomic_load_explicit(&s->peer, memory_order_relaxed) != peer)
+	const uint32_t n = get_count(&s->peer_changes);
+
+	if (atomic_load_explicit(&s->peer, memory_order_relaxed) != peer) {
 		atomic_store_explicit(&s->peer, peer, memory_order_relaxed);
+		set_count(&s->peer_changes, min_u32(n + PEER_OTHER, COUNT_MAX));
+	} else if (n > 0) {
+		set_count(&s->peer_changes, n - 1);
+	}
+}
+
+/* Its one peer serves others first. Of processes that each send to many, a yield runs the very ones
+ * that are waited for. */
+static bool waits_its_turn(const struct schedule *s)
+{
+	return get_count(&s->long_waits) >= COUNT_MANY && get_count(&s->peer_changes) < COUNT_MANY;
+}
+
+/* The poll that found a packet ends a wait. */
+static void wait_ended(struct schedule *s)
+{
+	const uint64_t began_ns = get(&s->wait_began_ns);
+	const uint32_t n = get_count(&s->long_waits);
+
+	if (!began_ns)
+		return;
+	set(&s->wait_began_ns, 0);
+	if (get(&s->active_at_ns) > began_ns + units(s, WAIT_LONG))
+		set_count(&s->long_waits, min_u32(n + 1, COUNT_MAX));
+	else if (n > 0)
+		set_count(&s->long_waits, n - 1);
 }
 
 /* The peer has run lately, on another processor than this thread. */
@@ -241,6 +291,7 @@ bool schedule_yield_returned(struct schedule *s, const struct schedule_decision 
 {
 	const uint64_t took_ns = now_ns - asked_ns;
 	const uint64_t quiet_ns = get(&s->quiet_ns);
+	bool expensive;
 
 	assert(yielded->action == SCHEDULE_YIELD && now_ns >= asked_ns);
 	if (yielded->polls)
@@ -252,11 +303,13 @@ bool schedule_yield_returned(struct schedule *s, const struct schedule_decision 
 		return false;
 	}
 	set(&s->quiet_ns, 0);
-	if (took_ns <= units_up_to(s, YIELD_EXPENSIVE, SLICE_NS))
+	expensive = took_ns > units_up_to(s, YIELD_EXPENSIVE, SLICE_NS);
+	if (!expensive && (took_ns <= units(s, YIELD_WANTED) || !waits_its_turn(s)))
 		return false;
 	set(&s->sleep_ns, sleep_min_ns(s));
-	set(&s->oversubscribed_until_ns, now_ns + OVERSUBSCRIBED_NS);
-	return yielded->polls;
+	set(&s->oversubscribed_until_ns,
+	    now_ns + (waits_its_turn(s) ? TURN_NS : OVERSUBSCRIBED_NS));
+	return expensive && yielded->polls;
 }
 
 /* Returns whether pollers have found enough. */
@@ -272,6 +325,7 @@ static bool count_arrival(struct schedule *s)
 
 struct schedule_decision schedule_packet_arrived(struct schedule *s)
 {
+	wait_ended(s);
 	if (count_arrival(s) && atomic_exchange(&s->listening, false))
 		return decide(SCHEDULE_WAKE_BACKGROUND);
 	return decide(SCHEDULE_NOTHING);
@@ -282,10 +336,12 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 	const uint64_t longest_ns = get(&s->sleep_ns);
 
 	assert(longest_ns <= SLEEP_LIMIT_NS);
+	if (!get(&s->wait_began_ns))
+		set(&s->wait_began_ns, now_ns);
 	if (is_quiet(s, now_ns, QUIET_MAX))
 		return decide(SCHEDULE_NOTHING);
 	/* A yield would be used by strangers. */
-	if (peer_runs(s, now_ns)) {
+	if (peer_runs(s, now_ns) && !(waits_its_turn(s) && is_oversubscribed(s, now_ns))) {
 		set(&s->quiet_ns, units(s, PEER_QUIET));
 		set(&s->quiet_at_ns, now_ns);
 		return decide(SCHEDULE_NOTHING);
@@ -306,12 +362,15 @@ void schedule_sleep_returned(struct schedule *s, const struct schedule_decision 
 			     bool timed_out)
 {
 	const uint32_t sleepers = atomic_fetch_sub(&s->sleepers, 1);
+	const uint32_t longest = waits_its_turn(s) ? SLEEP_TURN_MAX : SLEEP_MAX;
 
 	assert(slept->action == SCHEDULE_SLEEP);
 	assert(sleepers > 0);
-	set(&s->sleep_ns,
-	    timed_out ? min_u64(2 * slept->longest_ns, units_up_to(s, SLEEP_MAX, SLEEP_LIMIT_NS))
-		      : sleep_min_ns(s));
+	if (timed_out)
+		set(&s->sleep_ns,
+		    min_u64(2 * slept->longest_ns, units_up_to(s, longest, SLEEP_LIMIT_NS)));
+	else if (!waits_its_turn(s))
+		set(&s->sleep_ns, sleep_min_ns(s));
 }
 
 bool schedule_expects_more(struct schedule *s)
@@ -329,6 +388,7 @@ struct schedule_decision schedule_program_will_sleep(struct schedule *s)
 	/* Pairs with may_step_back(): either the background thread sees the 0, or this thread sees
 	 * that it steps back. */
 	atomic_store(&s->polled_at_ns, 0);
+	set(&s->wait_began_ns, 0);
 	return decide(atomic_load(&s->stepping_back) ? SCHEDULE_WAKE_BACKGROUND : SCHEDULE_NOTHING);
 }
 

@@ -31,12 +31,20 @@
  *   6 to 1000 units       shared                   YIELD
  *   more, or above        oversubscribed, 20 ms    SLEEP on the link: 160 units, doubled up to 800
  *   700 us (a slice)                               while no packet comes, 1 ms at most
+ *   more than 32 units    oversubscribed, 640 ms   SLEEP on the link, up to 3200 units; the next
+ *                         for who waits its turn   packet is waited for as long
  *
  * Yield to whom? A process shows in shared memory where and when its engine last ran. The peer is
  * the process of the device that this one sent to last. It runs if its engine ran within 24 units
  * on another processor: a yield would only give strangers their time slices. It gets the yield if
  * it ran last on this processor. Nothing is known of a peer on another host, one that sleeps, and
  * one that has lost its processor elsewhere: there the last yield decides.
+ *
+ * Whose turn? A client of a busy server waits for long, and always for the same peer. Its yield
+ * runs other clients, which only wait too, and the server gets the processor last. So a process
+ * whose waits mostly take more than 320 units, and which seldom sends to another peer than before,
+ * waits its turn: it sleeps at once, also while its peer runs. Of processes that each send to many,
+ * as the ranks of a collective operation, a yield runs the very ones that are waited for.
  *
  * A yield that is used takes two switches and what the other thread does: 8 units at least. More
  * threads spin than there are processors where a yield is expensive: it returns after the time
@@ -178,6 +186,10 @@ struct schedule {
 	_Atomic uint64_t quiet_at_ns;
 	_Atomic uint64_t quiet_ns;
 	_Atomic uint64_t oversubscribed_until_ns;
+	/* When pollers began to wait for a packet; 0: they do not. How many more waits were long
+	 * than were not, and how many more sends went to another peer than the last. */
+	_Atomic uint64_t wait_began_ns;
+	_Atomic uint32_t long_waits, peer_changes;
 	/* How long the next poller that finds nothing sleeps then. */
 	_Atomic uint64_t sleep_ns;
 	/* Threads that polled an empty completion queue and sleep on the link, or yield. */

@@ -251,6 +251,132 @@ START_TEST(beside_expensive_yields_a_poller_spins_while_its_peer_runs)
 }
 END_TEST
 
+/* Waits of more than 96 us are long. */
+static void wait_for_long(int times)
+{
+	for (int i = 0; i < times; i++)
+		waits_for(100 * US);
+}
+
+/* A yield of 10 us ran others, one of 9 us an interrupt. The peer serves them first. */
+START_TEST(after_16_long_waits_a_yield_that_ran_others_is_the_last)
+{
+	wait_for_long(16);
+	pass(US);
+	polls_until_a_yield(9 * US);
+	polls_until_a_yield(10 * US);
+	peer_runs_on(OTHER_CPU);
+	polls_empty(NEVER);
+	pass(MS(639));
+	polls_empty(NEVER);
+	pass(MS(1));
+	polls_empty(NEVER);
+	expect("  1617.0 program polls, finds nothing -> YIELD\n"
+	       "  1626.0 program yielded for 9.0\n"
+	       "  1626.0 program polls, finds nothing -> YIELD\n"
+	       "  1636.0 program yielded for 10.0\n"
+	       "  1636.0 program polls, finds nothing -> SLEEP until 1684.0\n"
+	       "640636.0 program polls, finds nothing -> SLEEP until 640684.0\n"
+	       "641636.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+/* The next packet takes as long. */
+START_TEST(who_waits_its_turn_sleeps_as_long_again)
+{
+	struct schedule_decision decision;
+
+	wait_for_long(16);
+	polls_until_a_yield(10 * US);
+	for (int i = 0; i < 6; i++) {
+		decision = polls_empty(NEVER);
+		sleeps(&decision, i < 5);
+	}
+	polls_packet();
+	polls_empty(NEVER);
+	expect("  1616.0 program polls, finds nothing -> YIELD\n"
+	       "  1626.0 program yielded for 10.0\n"
+	       "  1626.0 program polls, finds nothing -> SLEEP until 1674.0\n"
+	       "  1674.0 program wakes, no packet\n"
+	       "  1674.0 program polls, finds nothing -> SLEEP until 1770.0\n"
+	       "  1770.0 program wakes, no packet\n"
+	       "  1770.0 program polls, finds nothing -> SLEEP until 1962.0\n"
+	       "  1962.0 program wakes, no packet\n"
+	       "  1962.0 program polls, finds nothing -> SLEEP until 2346.0\n"
+	       "  2346.0 program wakes, no packet\n"
+	       "  2346.0 program polls, finds nothing -> SLEEP until 3114.0\n"
+	       "  3114.0 program wakes, no packet\n"
+	       "  3114.0 program polls, finds nothing -> SLEEP until 4074.0\n"
+	       "  3114.0 program wakes, packet\n"
+	       "  3114.0 program polls, finds a packet -> NOTHING\n"
+	       "  3114.0 program polls, finds nothing -> SLEEP until 4074.0\n");
+}
+END_TEST
+
+START_TEST(after_fewer_long_waits_who_polls_yields_on)
+{
+	wait_for_long(15);
+	polls_until_a_yield(10 * US);
+	polls_empty(NEVER);
+	expect("  1515.0 program polls, finds nothing -> YIELD\n"
+	       "  1525.0 program yielded for 10.0\n"
+	       "  1525.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+START_TEST(short_waits_make_up_for_long_ones)
+{
+	wait_for_long(16);
+	waits_for(90 * US);
+	polls_until_a_yield(10 * US);
+	polls_empty(NEVER);
+	expect("  1707.0 program polls, finds nothing -> YIELD\n"
+	       "  1717.0 program yielded for 10.0\n"
+	       "  1717.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+/* The program may have slept for another reason. */
+START_TEST(a_sleep_in_the_kernel_is_no_wait)
+{
+	for (int i = 0; i < 16; i++) {
+		struct schedule_decision decision;
+
+		schedule_polled(&s, now_ns, PROGRAMS_CPU);
+		decision = schedule_polled_empty(&s, now_ns, NEVER);
+		ck_assert_int_eq(decision.action, SCHEDULE_YIELD);
+		schedule_yield_returned(&s, &decision, now_ns, now_ns);
+		schedule_program_will_sleep(&s);
+		pass(100 * US);
+		schedule_polled(&s, now_ns, PROGRAMS_CPU);
+		schedule_packet_arrived(&s);
+	}
+	polls_until_a_yield(10 * US);
+	polls_empty(NEVER);
+	expect("  1600.0 program polls, finds nothing -> YIELD\n"
+	       "  1610.0 program yielded for 10.0\n"
+	       "  1610.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+/* A yield runs those that are waited for. */
+START_TEST(who_sends_to_many_yields_on)
+{
+	static struct presence other;
+
+	wait_for_long(16);
+	for (int i = 0; i < 4; i++) {
+		schedule_sent_to(&s, &other);
+		schedule_sent_to(&s, NULL);
+	}
+	polls_until_a_yield(10 * US);
+	polls_empty(NEVER);
+	expect("  1616.0 program polls, finds nothing -> YIELD\n"
+	       "  1626.0 program yielded for 10.0\n"
+	       "  1626.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
 START_TEST(who_posts_to_a_peer_that_runs_yields_only_if_it_does_not_poll)
 {
 	struct schedule_decision decision;
@@ -362,6 +488,12 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_peer_that_waits_for_this_processor_gets_it);
 	tcase_add_test(tc, of_a_peer_on_another_host_nothing_is_known);
 	tcase_add_test(tc, beside_expensive_yields_a_poller_spins_while_its_peer_runs);
+	tcase_add_test(tc, after_16_long_waits_a_yield_that_ran_others_is_the_last);
+	tcase_add_test(tc, who_waits_its_turn_sleeps_as_long_again);
+	tcase_add_test(tc, after_fewer_long_waits_who_polls_yields_on);
+	tcase_add_test(tc, short_waits_make_up_for_long_ones);
+	tcase_add_test(tc, a_sleep_in_the_kernel_is_no_wait);
+	tcase_add_test(tc, who_sends_to_many_yields_on);
 	tcase_add_test(tc, who_posts_to_a_peer_that_runs_yields_only_if_it_does_not_poll);
 	tcase_add_test(tc, a_process_shows_where_its_engine_runs);
 	tcase_add_test(tc, the_unit_is_what_a_system_call_takes_here);

@@ -152,6 +152,18 @@ void polls_packets(unsigned int n)
 	}
 }
 
+void waits_for(uint64_t ns)
+{
+	const size_t len = trace_len;
+
+	if (polls_empty(NEVER).action == SCHEDULE_YIELD)
+		yields_for(1 * US);
+	pass(ns);
+	polls_packet();
+	trace_len = len;
+	trace[len] = '\0';
+}
+
 void will_sleep(void)
 {
 	const struct schedule_decision decision = schedule_program_will_sleep(&s);

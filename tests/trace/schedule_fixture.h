@@ -39,6 +39,8 @@ void polls_until_a_yield(uint64_t ns);
 void sleeps(const struct schedule_decision *decision, bool timed_out);
 void polls_packet(void);
 void polls_packets(unsigned int n);
+/* A wait for a packet that comes after ns, unnoted. */
+void waits_for(uint64_t ns);
 void will_sleep(void);
 
 /* The engine, released with this deadline. */
