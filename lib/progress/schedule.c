@@ -46,19 +46,20 @@
 /* It is looked for again after this time. */
 #define PEER_QUIET 40u
 
-/* A wait for a packet that takes longer is long: a sleep adds little to it. A send to another peer
- * than the last counts PEER_OTHER, one to the same takes one away. Long waits and other peers are
- * many from COUNT_MANY on, and counted up to COUNT_MAX. */
+/* A wait for a packet that takes longer than WAIT_LONG is long: a sleep adds little to it. A long
+ * wait adds one to a count, any other takes one away. A send to another peer than the last, or to
+ * another host, adds PEER_OTHER to a second count, any other takes one away. COUNT_MANY is many.
+ * No count goes beyond COUNT_MAX. */
 #define WAIT_LONG  320u
 #define PEER_OTHER 4u
 #define COUNT_MANY 16u
 #define COUNT_MAX  24u
 
 /* Properties of kernels and protocols, which a slow processor does not change. No time slice is
- * shorter than SLICE_NS. An expensive yield keeps pollers asleep for several slices. Each
- * yield of a poller that waits its turn runs the others that wait: it sleeps for TURN_NS. A program
- * that has neither polled nor posted for POLLED_LONG_AGO_NS does something else. The shortest local
- * ACK timeout in use is of some milliseconds. */
+ * shorter than SLICE_NS. An expensive yield keeps pollers asleep for several slices, and for
+ * TURN_NS those that wait their turn, whose yields run others that wait. A program that has neither
+ * polled nor posted for POLLED_LONG_AGO_NS does something else. The shortest local ACK timeout in
+ * use is of some milliseconds. */
 #define SLICE_NS	     700000u
 #define OVERSUBSCRIBED_NS    20000000u
 #define TURN_NS		     640000000u
@@ -73,7 +74,7 @@
 static_assert(STEP_BACK_MAX < TICK && STEP_BACK_LIMIT_NS < TICK_LIMIT_NS,
 	      "a step back ends before the next tick");
 
-static uint64_t get(const _Atomic uint64_t *value)
+static uint64_t get(_Atomic uint64_t *value)
 {
 	return atomic_load_explicit(value, memory_order_relaxed);
 }
@@ -191,25 +192,27 @@ static uint32_t get_count(const _Atomic uint32_t *of)
 	return atomic_load_explicit(of, memory_order_relaxed);
 }
 
-static void set_count(_Atomic uint32_t *of, uint32_t to)
+/* 0 takes one away. */
+static void count(_Atomic uint32_t *of, uint32_t more)
 {
-	atomic_store_explicit(of, to, memory_order_relaxed);
+	const uint32_t n = get_count(of);
+
+	if (more || n > 0)
+		atomic_store_explicit(of, more ? min_u32(n + more, COUNT_MAX) : n - 1,
+				      memory_order_relaxed);
 }
 
+/* Peers on other hosts may be many. */
 void schedule_sent_to(struct schedule *s, const struct presence *peer)
 {
-	const uint32_t n = get_count(&s->peer_changes);
+	const bool is_other = atomic_load_explicit(&s->peer, memory_order_relaxed) != peer;
 
-	if (atomic_load_explicit(&s->peer, memory_order_relaxed) != peer) {
+	count(&s->peer_changes, is_other || !peer ? PEER_OTHER : 0);
+	if (is_other)
 		atomic_store_explicit(&s->peer, peer, memory_order_relaxed);
-		set_count(&s->peer_changes, min_u32(n + PEER_OTHER, COUNT_MAX));
-	} else if (n > 0) {
-		set_count(&s->peer_changes, n - 1);
-	}
 }
 
-/* Its one peer serves others first. Of processes that each send to many, a yield runs the very ones
- * that are waited for. */
+/* The one peer of this process serves others first. */
 static bool waits_its_turn(const struct schedule *s)
 {
 	return get_count(&s->long_waits) >= COUNT_MANY && get_count(&s->peer_changes) < COUNT_MANY;
@@ -219,15 +222,11 @@ static bool waits_its_turn(const struct schedule *s)
 static void wait_ended(struct schedule *s)
 {
 	const uint64_t began_ns = get(&s->wait_began_ns);
-	const uint32_t n = get_count(&s->long_waits);
 
 	if (!began_ns)
 		return;
 	set(&s->wait_began_ns, 0);
-	if (get(&s->active_at_ns) > began_ns + units(s, WAIT_LONG))
-		set_count(&s->long_waits, min_u32(n + 1, COUNT_MAX));
-	else if (n > 0)
-		set_count(&s->long_waits, n - 1);
+	count(&s->long_waits, get(&s->active_at_ns) > began_ns + units(s, WAIT_LONG));
 }
 
 /* The peer has run lately, on another processor than this thread. */
@@ -261,7 +260,8 @@ static struct schedule_decision decide_yield(struct schedule *s, bool polls)
 
 static bool is_oversubscribed(struct schedule *s, uint64_t now_ns)
 {
-	return now_ns < get(&s->oversubscribed_until_ns);
+	return now_ns <
+	       get(&s->oversubscribed_at_ns) + (waits_its_turn(s) ? TURN_NS : OVERSUBSCRIBED_NS);
 }
 
 static bool is_quiet(struct schedule *s, uint64_t now_ns, uint32_t longest)
@@ -307,8 +307,7 @@ bool schedule_yield_returned(struct schedule *s, const struct schedule_decision 
 	if (!expensive && (took_ns <= units(s, YIELD_WANTED) || !waits_its_turn(s)))
 		return false;
 	set(&s->sleep_ns, sleep_min_ns(s));
-	set(&s->oversubscribed_until_ns,
-	    now_ns + (waits_its_turn(s) ? TURN_NS : OVERSUBSCRIBED_NS));
+	set(&s->oversubscribed_at_ns, now_ns);
 	return expensive && yielded->polls;
 }
 

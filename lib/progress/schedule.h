@@ -31,8 +31,8 @@
  *   6 to 1000 units       shared                   YIELD
  *   more, or above        oversubscribed, 20 ms    SLEEP on the link: 160 units, doubled up to 800
  *   700 us (a slice)                               while no packet comes, 1 ms at most
- *   more than 32 units    oversubscribed, 640 ms   SLEEP on the link, up to 3200 units; the next
- *                         for who waits its turn   packet is waited for as long
+ *   more than 32 units,   oversubscribed, 640 ms   SLEEP on the link, doubled up to 3200 units; a
+ *   who waits its turn                             packet does not make the next sleep shorter
  *
  * Yield to whom? A process shows in shared memory where and when its engine last ran. The peer is
  * the process of the device that this one sent to last. It runs if its engine ran within 24 units
@@ -43,8 +43,9 @@
  * Whose turn? A client of a busy server waits for long, and always for the same peer. Its yield
  * runs other clients, which only wait too, and the server gets the processor last. So a process
  * whose waits mostly take more than 320 units, and which seldom sends to another peer than before,
- * waits its turn: it sleeps at once, also while its peer runs. Of processes that each send to many,
- * as the ranks of a collective operation, a yield runs the very ones that are waited for.
+ * waits its turn: it sleeps at once, also while its peer runs. Processes that each send to many, as
+ * the ranks of a collective operation, yield: a yield runs those that they wait for. Peers on other
+ * hosts count as many.
  *
  * A yield that is used takes two switches and what the other thread does: 8 units at least. More
  * threads spin than there are processors where a yield is expensive: it returns after the time
@@ -185,7 +186,8 @@ struct schedule {
 	/* When the last yield returned soon, and how long there is no other; 0: it did not. */
 	_Atomic uint64_t quiet_at_ns;
 	_Atomic uint64_t quiet_ns;
-	_Atomic uint64_t oversubscribed_until_ns;
+	/* When a yield last showed that the machine is oversubscribed. */
+	_Atomic uint64_t oversubscribed_at_ns;
 	/* When pollers began to wait for a packet; 0: they do not. How many more waits were long
 	 * than were not, and how many more sends went to another peer than the last. */
 	_Atomic uint64_t wait_began_ns;

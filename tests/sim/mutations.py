@@ -410,7 +410,7 @@ MUTATIONS = [
      "decide(SCHEDULE_NOTHING)", "a program that is about to sleep does not wake a background thread that stepped back", "processors"),
     ("steps_back_forever", "lib/progress/schedule.c:poller_is_near", "\tif (!polled_at_ns || polled_long_ago(polled_at_ns, now_ns))\n\t\treturn false;\n",
      "\tif (polled_at_ns <= now_ns)\n\t\treturn true;\n", "the background thread steps back for a program that polls no more", "processors", "starvation"),
-    ("never_oversubscribed", "lib/progress/schedule.c:schedule_yield_returned", "(waits_its_turn(s) ? TURN_NS : OVERSUBSCRIBED_NS)", "0", "pollers yield on where yields cost time slices", "processors"),
+    ("never_oversubscribed", "lib/progress/schedule.c:schedule_yield_returned", "set(&s->oversubscribed_at_ns, now_ns)", "", "pollers yield on where yields cost time slices", "processors"),
     ("short_slice_for_all", "lib/progress/schedule.c:schedule_yield_returned", "return expensive && yielded->polls;", "return expensive;",
      "a thread that does not poll gets a short slice, and its background thread cannot take the processor from it", "schedule", "machines"),
     ("yield_soon_expensive", "lib/progress/schedule.c", "#define YIELD_EXPENSIVE 1000u", "#define YIELD_EXPENSIVE 10u",

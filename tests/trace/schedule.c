@@ -324,15 +324,17 @@ START_TEST(after_fewer_long_waits_who_polls_yields_on)
 }
 END_TEST
 
+/* 24 long waits count, later ones do not. */
 START_TEST(short_waits_make_up_for_long_ones)
 {
-	wait_for_long(16);
-	waits_for(90 * US);
+	wait_for_long(40);
+	for (int i = 0; i < 9; i++)
+		waits_for(90 * US);
 	polls_until_a_yield(10 * US);
 	polls_empty(NEVER);
-	expect("  1707.0 program polls, finds nothing -> YIELD\n"
-	       "  1717.0 program yielded for 10.0\n"
-	       "  1717.0 program polls, finds nothing -> YIELD\n");
+	expect("  4859.0 program polls, finds nothing -> YIELD\n"
+	       "  4869.0 program yielded for 10.0\n"
+	       "  4869.0 program polls, finds nothing -> YIELD\n");
 }
 END_TEST
 
@@ -359,21 +361,70 @@ START_TEST(a_sleep_in_the_kernel_is_no_wait)
 }
 END_TEST
 
-/* A yield runs those that are waited for. */
+static struct presence two[2];
+
+static void send_to_two(int times)
+{
+	for (int i = 0; i < times; i++)
+		schedule_sent_to(&s, &two[i % 2]);
+}
+
+/* A yield runs those that it waits for. */
 START_TEST(who_sends_to_many_yields_on)
 {
-	static struct presence other;
-
 	wait_for_long(16);
-	for (int i = 0; i < 4; i++) {
-		schedule_sent_to(&s, &other);
-		schedule_sent_to(&s, NULL);
-	}
+	send_to_two(4);
 	polls_until_a_yield(10 * US);
 	polls_empty(NEVER);
 	expect("  1616.0 program polls, finds nothing -> YIELD\n"
 	       "  1626.0 program yielded for 10.0\n"
 	       "  1626.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+START_TEST(peers_on_another_host_count_as_many)
+{
+	wait_for_long(16);
+	for (int i = 0; i < 4; i++)
+		schedule_sent_to(&s, NULL);
+	polls_until_a_yield(10 * US);
+	polls_empty(NEVER);
+	expect("  1616.0 program polls, finds nothing -> YIELD\n"
+	       "  1626.0 program yielded for 10.0\n"
+	       "  1626.0 program polls, finds nothing -> YIELD\n");
+}
+END_TEST
+
+START_TEST(who_sends_to_the_same_peer_again_waits_its_turn)
+{
+	wait_for_long(16);
+	send_to_two(4);
+	schedule_sent_to(&s, &two[1]);
+	polls_until_a_yield(10 * US);
+	polls_empty(NEVER);
+	expect("  1616.0 program polls, finds nothing -> YIELD\n"
+	       "  1626.0 program yielded for 10.0\n"
+	       "  1626.0 program polls, finds nothing -> SLEEP until 1674.0\n");
+}
+END_TEST
+
+START_TEST(who_gets_answers_soon_sleeps_for_20_ms_only)
+{
+	wait_for_long(16);
+	polls_until_a_yield(10 * US);
+	polls_empty(NEVER);
+	pass(50 * US);
+	polls_packet();
+	pass(MS(20) - 50 * US - 1);
+	polls_empty(NEVER);
+	pass(1);
+	polls_empty(NEVER);
+	expect("  1616.0 program polls, finds nothing -> YIELD\n"
+	       "  1626.0 program yielded for 10.0\n"
+	       "  1626.0 program polls, finds nothing -> SLEEP until 1674.0\n"
+	       "  1676.0 program polls, finds a packet -> NOTHING\n"
+	       " 21626.0 program polls, finds nothing -> SLEEP until 21674.0\n"
+	       " 21626.0 program polls, finds nothing -> YIELD\n");
 }
 END_TEST
 
@@ -494,6 +545,9 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, short_waits_make_up_for_long_ones);
 	tcase_add_test(tc, a_sleep_in_the_kernel_is_no_wait);
 	tcase_add_test(tc, who_sends_to_many_yields_on);
+	tcase_add_test(tc, peers_on_another_host_count_as_many);
+	tcase_add_test(tc, who_sends_to_the_same_peer_again_waits_its_turn);
+	tcase_add_test(tc, who_gets_answers_soon_sleeps_for_20_ms_only);
 	tcase_add_test(tc, who_posts_to_a_peer_that_runs_yields_only_if_it_does_not_poll);
 	tcase_add_test(tc, a_process_shows_where_its_engine_runs);
 	tcase_add_test(tc, the_unit_is_what_a_system_call_takes_here);
