@@ -116,11 +116,15 @@ static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
 
 enum output_result rc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
 {
+	const uint64_t ack_ns = qp->rc.reply.ack_delay_until_ns;
 	enum output_result result;
 
 	if (!responds(qp))
 		return OUTPUT_IDLE;
 	result = output(engine, qp, train);
+	/* A poller that sleeps would wake up for an ACK that has left. */
+	if (qp->timer.deadline_ns == ack_ns && qp->rc.reply.ack_delay_until_ns != ack_ns)
+		rxe_qp_set_deadline(engine, qp, RXE_NEVER);
 	set_timer(engine, qp);
 	return result;
 }

@@ -293,6 +293,23 @@ START_TEST(the_host_changes_how_long_acks_are_held)
 }
 END_TEST
 
+/* A poller sleeps until the engine is due. */
+START_TEST(a_held_ack_that_has_left_leaves_no_deadline)
+{
+	connect_ends(NULL);
+	b->qp.rc.reply.ack_delay_ns = 20000;
+	volley(6);
+	skip();
+	WRITE(8);
+	world_run_until(&w, 90);
+	ck_assert_uint_eq(rxe_engine_deadline(&y->engine), 109000);
+	POST(b, RDMA_WRITE, 8);
+	world_run_until(&w, 91);
+	ck_assert_uint_gt(rxe_engine_deadline(&y->engine), 109000);
+	expect_some("    90.0 b > ACK 106 msn 7\n");
+}
+END_TEST
+
 static bool is_recorded(const struct end *end)
 {
 	const struct rxe_time_wait *delayed = end->node->time_wait->delayed;
@@ -489,6 +506,7 @@ RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
 	  a_message_under_way_waits_for_nobody, a_full_window_does_not_open_by_single_packets,
 	  trains_off, a_read_answers_for_those_before, several_qps_share_an_ack_train,
 	  an_ack_is_held_where_requests_follow, the_host_changes_how_long_acks_are_held,
+	  a_held_ack_that_has_left_leaves_no_deadline,
 	  a_recorded_ack_of_what_completes_a_receive_is_held,
 	  one_that_cannot_be_recorded_is_not_held, a_read_response_takes_the_place_of_a_held_ack,
 	  a_nak_takes_the_place_of_a_held_ack, a_nak_that_is_withdrawn_leaves_the_held_ack,
