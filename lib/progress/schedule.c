@@ -212,10 +212,15 @@ void schedule_sent_to(struct schedule *s, const struct presence *peer)
 		atomic_store_explicit(&s->peer, peer, memory_order_relaxed);
 }
 
+static bool sends_to_many(const struct schedule *s)
+{
+	return get_count(&s->peer_changes) >= COUNT_MANY;
+}
+
 /* The one peer of this process serves others first. */
 static bool waits_its_turn(const struct schedule *s)
 {
-	return get_count(&s->long_waits) >= COUNT_MANY && get_count(&s->peer_changes) < COUNT_MANY;
+	return get_count(&s->long_waits) >= COUNT_MANY && !sends_to_many(s);
 }
 
 /* The poll that found a packet ends a wait. */
@@ -275,8 +280,9 @@ struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_
 	/* A program that spins on its own memory also waits for its background thread. */
 	const bool polls = !polled_long_ago(get(&s->last_poll_ns), now_ns);
 
-	if (is_oversubscribed(s, now_ns) || is_quiet(s, now_ns, QUIET_MIN) ||
-	    (polls && peer_runs(s, now_ns)))
+	/* Who sends to many may have more to send. */
+	if ((polls && (sends_to_many(s) || peer_runs(s, now_ns))) || is_oversubscribed(s, now_ns) ||
+	    is_quiet(s, now_ns, QUIET_MIN))
 		return decide(SCHEDULE_NOTHING);
 	return decide_yield(s, polls);
 }

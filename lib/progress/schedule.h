@@ -38,7 +38,9 @@
  * the process of the device that this one sent to last. It runs if its engine ran within 24 units
  * on another processor: a yield would only give strangers their time slices. It gets the yield if
  * it ran last on this processor. Nothing is known of a peer on another host, one that sleeps, and
- * one that has lost its processor elsewhere: there the last yield decides.
+ * one that has lost its processor elsewhere: there the last yield decides. A thread that posts
+ * yields as one that polls, unless the process sends to many: such a server answers all that it
+ * has found, and yields once it finds nothing.
  *
  * Whose turn? A client of a busy server waits for long, and always for the same peer. Its yield
  * runs other clients, which only wait too, and the server gets the processor last. So a process

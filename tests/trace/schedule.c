@@ -382,6 +382,29 @@ START_TEST(who_sends_to_many_yields_on)
 }
 END_TEST
 
+/* A server has more to answer. */
+START_TEST(who_polls_and_sends_to_many_does_not_yield_after_a_send)
+{
+	struct schedule_decision decision;
+
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	send_to_two(3);
+	decision = schedule_sent_to_local_peer(&s, now_ns);
+	note_decision("program posts", &decision);
+	yields_for(10 * US);
+	schedule_sent_to(&s, &two[1]);
+	decision = schedule_sent_to_local_peer(&s, now_ns);
+	note_decision("program posts", &decision);
+	pass(MS(5));
+	decision = schedule_sent_to_local_peer(&s, now_ns);
+	note_decision("program posts", &decision);
+	expect("     0.0 program posts -> YIELD\n"
+	       "    10.0 program yielded for 10.0\n"
+	       "    10.0 program posts -> NOTHING\n"
+	       "  5010.0 program posts -> YIELD\n");
+}
+END_TEST
+
 START_TEST(peers_on_another_host_count_as_many)
 {
 	wait_for_long(16);
@@ -545,6 +568,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, short_waits_make_up_for_long_ones);
 	tcase_add_test(tc, a_sleep_in_the_kernel_is_no_wait);
 	tcase_add_test(tc, who_sends_to_many_yields_on);
+	tcase_add_test(tc, who_polls_and_sends_to_many_does_not_yield_after_a_send);
 	tcase_add_test(tc, peers_on_another_host_count_as_many);
 	tcase_add_test(tc, who_sends_to_the_same_peer_again_waits_its_turn);
 	tcase_add_test(tc, who_gets_answers_soon_sleeps_for_20_ms_only);
