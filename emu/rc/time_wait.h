@@ -32,7 +32,8 @@ struct wire_packet;
 struct wire_train;
 
 #define RXE_MAX_TIME_WAIT     256 /* records of one slot; the newest replace the oldest */
-#define RXE_MAX_DELAYED_ACKS  8	  /* ACKs of one slot delayed at a time; others are sent at once */
+#define RXE_MAX_DELAYED_ACKS  32  /* ACKs of one slot delayed at a time; others are sent at once */
+#define RXE_FEW_DELAYED_ACKS  8	  /* at a time, unless the host expects many answers */
 #define RXE_TIME_WAIT_ANSWERS 128 /* answers waiting to be sent; further ones are dropped */
 #define RXE_TIME_WAIT_MIN_NS  1000000000ull
 #define RXE_TIME_WAIT_MAX_NS  30000000000ull
@@ -67,7 +68,9 @@ struct rxe_time_wait_table {
 struct rxe_delayed_acks {
 	uint32_t recorded; /* in use */
 	uint32_t emitted;  /* of these: the ACK is in a train, or no longer due */
+	bool are_many;	   /* the host expects an answer to follow each */
 };
+static_assert(RXE_MAX_DELAYED_ACKS == 32, "a bit each");
 
 /* An answer that waits to be sent. */
 struct rxe_time_wait_answer {

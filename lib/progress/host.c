@@ -17,6 +17,7 @@
 #include "lib/progress/remote.h"
 #include "lib/progress/stopped_peer.h"
 #include "lib/progress/unkind.h"
+#include "net/link/clock.h"
 #include "net/link/link.h"
 
 /* Longer than a program is usually kept from its processor. */
@@ -192,7 +193,7 @@ static uint32_t ack_delay_ns(struct progress *progress)
 
 	if (device->link == CTL_LINK_ETHERNET || !device->trains)
 		return 0;
-	return schedule_ack_hold_ns(&progress->schedule);
+	return schedule_ack_hold_ns(&progress->schedule, clock_now_ns());
 }
 
 /* The kernel reports twice what was asked for. */

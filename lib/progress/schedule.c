@@ -33,8 +33,9 @@
 #define STEP_BACK_MIN	   160u
 #define STEP_BACK_MAX	   2560u
 /* A yield that lasts longer shows that a program spins: an interrupt takes no longer. */
-#define YIELD_WANTED 32u
-#define ACK_HOLD     64u
+#define YIELD_WANTED  32u
+#define ACK_HOLD      64u
+#define ACK_HOLD_MANY 1024u
 /* With sleeps at both ends a round trip takes this much more. */
 #define EVENT_SPIN 160u
 /* When no thread polls, ACKs are held no longer than this. */
@@ -108,11 +109,6 @@ static uint64_t sleep_min_ns(const struct schedule *s)
 static uint64_t step_back_min_ns(const struct schedule *s)
 {
 	return units_up_to(s, STEP_BACK_MIN, STEP_BACK_LIMIT_NS);
-}
-
-uint32_t schedule_ack_hold_ns(const struct schedule *s)
-{
-	return (uint32_t)units_up_to(s, ACK_HOLD, TICK_LIMIT_NS / 2);
 }
 
 uint64_t schedule_event_spin_ns(struct schedule *s)
@@ -251,6 +247,18 @@ static bool polled_long_ago(uint64_t polled_at_ns, uint64_t now_ns)
 	return polled_at_ns + POLLED_LONG_AGO_NS <= now_ns;
 }
 
+bool schedule_serves_many(struct schedule *s, uint64_t now_ns)
+{
+	return sends_to_many(s) && !polled_long_ago(get(&s->last_poll_ns), now_ns) &&
+	       polled_long_ago(get(&s->armed_at_ns), now_ns);
+}
+
+uint32_t schedule_ack_hold_ns(struct schedule *s, uint64_t now_ns)
+{
+	return (uint32_t)units_up_to(s, schedule_serves_many(s, now_ns) ? ACK_HOLD_MANY : ACK_HOLD,
+				     TICK_LIMIT_NS / 2);
+}
+
 /* polls: the thread is a poller. */
 static struct schedule_decision decide_yield(struct schedule *s, bool polls)
 {
@@ -280,9 +288,8 @@ struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_
 	/* A program that spins on its own memory also waits for its background thread. */
 	const bool polls = !polled_long_ago(get(&s->last_poll_ns), now_ns);
 
-	/* Who sends to many may have more to send. */
-	if ((polls && (sends_to_many(s) || peer_runs(s, now_ns))) || is_oversubscribed(s, now_ns) ||
-	    is_quiet(s, now_ns, QUIET_MIN))
+	if (schedule_serves_many(s, now_ns) || is_oversubscribed(s, now_ns) ||
+	    is_quiet(s, now_ns, QUIET_MIN) || (polls && peer_runs(s, now_ns)))
 		return decide(SCHEDULE_NOTHING);
 	return decide_yield(s, polls);
 }
@@ -402,6 +409,7 @@ struct schedule_decision schedule_program_will_sleep(struct schedule *s)
 void schedule_cq_armed(struct schedule *s)
 {
 	atomic_fetch_add(&s->armed_cqs, 1);
+	set(&s->armed_at_ns, get(&s->active_at_ns));
 }
 
 void schedule_cq_disarmed(struct schedule *s)

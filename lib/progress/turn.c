@@ -317,7 +317,9 @@ bool progress_run(struct progress *progress, uint64_t now_ns)
 	check_descriptors(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
-	rxe_engine_set_ack_delay(progress->engine, schedule_ack_hold_ns(&progress->schedule));
+	rxe_engine_set_ack_delay(progress->engine,
+				 schedule_ack_hold_ns(&progress->schedule, now_ns));
+	progress->engine->delayed_acks.are_many = schedule_serves_many(&progress->schedule, now_ns);
 	any = receive(progress, &now_ns);
 	remote_run(progress);
 	if (rxe_engine_deadline(progress->engine) <= now_ns)

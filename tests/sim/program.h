@@ -48,7 +48,7 @@ uint64_t program_transmit(struct program *program);
 /* As progress_unlock(). */
 uint64_t actor_release(struct actor *actor);
 uint64_t program_wake_background(struct program *program);
-struct schedule_timers program_timers(const struct program *program);
+struct schedule_timers program_timers(struct program *program);
 
 /* The first steps of the threads. */
 struct kernel_next program_thread_begins(struct actor *actor);

@@ -26,12 +26,12 @@ uint64_t program_deadline_ns(const struct program *program)
 	return ret;
 }
 
-struct schedule_timers program_timers(const struct program *program)
+struct schedule_timers program_timers(struct program *program)
 {
 	return (struct schedule_timers){
 		.engine_ns = program_deadline_ns(program),
 		.link_ns = NEVER,
-		.ack_hold_ns = schedule_ack_hold_ns(&program->schedule),
+		.ack_hold_ns = schedule_ack_hold_ns(&program->schedule, program->engine_now_ns),
 		.unsent = program->unsent_since_ns != 0,
 	};
 }
@@ -185,9 +185,10 @@ static void message_arrived(struct actor *actor)
 	actor->completions++;
 	if (actor->ack_due_ns == NEVER)
 		actor->ack_due_ns =
-			program->engine_now_ns + (program->programs->cfg.holds_acks
-							  ? schedule_ack_hold_ns(&program->schedule)
-							  : 0);
+			program->engine_now_ns +
+			(program->programs->cfg.holds_acks
+				 ? schedule_ack_hold_ns(&program->schedule, program->engine_now_ns)
+				 : 0);
 	if (!actor->armed)
 		return;
 	actor->armed = false;

@@ -98,20 +98,34 @@ static const struct rxe_time_wait *record_of(const struct qp_set *set)
 	return NULL;
 }
 
-START_TEST(eight_at_a_time)
+/* Of as many queue pairs as there are, these delay their ACKs. */
+static void expect_delayed(uint32_t most)
 {
 	for (uint32_t i = 0; i < QPS; i++)
 		send_arrives(&memory->set[i]);
-	for (uint32_t i = 0; i < RXE_MAX_DELAYED_ACKS; i++)
+	for (uint32_t i = 0; i < most; i++)
 		ck_assert_ptr_nonnull(record_of(&memory->set[i]));
-	ck_assert_ptr_null(record_of(&memory->set[RXE_MAX_DELAYED_ACKS]));
-	ck_assert_uint_eq(emit_all(&end->engine), 1);
+	for (uint32_t i = most; i < QPS; i++)
+		ck_assert_ptr_null(record_of(&memory->set[i]));
+	ck_assert_uint_eq(emit_all(&end->engine), QPS - most);
 	emit_delayed_ack(&memory->set[3]);
 	rxe_time_wait_trains_sent(&end->engine);
 	ck_assert_ptr_null(record_of(&memory->set[3]));
-	send_arrives(&memory->set[RXE_MAX_DELAYED_ACKS]);
-	ck_assert_ptr_nonnull(record_of(&memory->set[RXE_MAX_DELAYED_ACKS]));
+	send_arrives(&memory->set[most]);
+	ck_assert_ptr_nonnull(record_of(&memory->set[most]));
 	ck_assert_uint_eq(emit_all(&end->engine), 0);
+}
+
+START_TEST(eight_at_a_time)
+{
+	expect_delayed(RXE_FEW_DELAYED_ACKS);
+}
+END_TEST
+
+START_TEST(as_many_as_there_are_records_where_the_host_expects_answers)
+{
+	end->engine.delayed_acks.are_many = true;
+	expect_delayed(RXE_MAX_DELAYED_ACKS);
 }
 END_TEST
 
@@ -353,6 +367,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, eight_at_a_time);
+	tcase_add_test(tcase, as_many_as_there_are_records_where_the_host_expects_answers);
 	tcase_add_test(tcase, stays_until_the_link_has_the_train);
 	tcase_add_test(tcase, reset_ends_it);
 	tcase_add_test(tcase, destruction_ends_it);

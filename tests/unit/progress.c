@@ -346,14 +346,34 @@ END_TEST
 /* The unit of the schedule changes while nothing but the program's polls runs the engine. */
 START_TEST(a_poll_lets_the_engine_hold_acks_for_as_long_as_pays)
 {
-	progress->engine->cfg.ack_delay_ns = schedule_ack_hold_ns(&progress->schedule);
+	struct schedule *schedule = &progress->schedule;
+
+	progress->engine->cfg.ack_delay_ns = schedule_ack_hold_ns(schedule, clock_now_ns());
 	for (int i = 0; i < 16; i++)
-		schedule_call_measured(&progress->schedule, 3000);
+		schedule_call_measured(schedule, 3000);
 	progress_poll_once(progress);
 	ck_assert_uint_eq(progress->engine->cfg.ack_delay_ns,
-			  schedule_ack_hold_ns(&progress->schedule));
+			  schedule_ack_hold_ns(schedule, clock_now_ns()));
 	ck_assert_uint_eq(progress_timers(progress).ack_hold_ns,
 			  progress->engine->cfg.ack_delay_ns);
+}
+END_TEST
+
+START_TEST(a_server_of_many_holds_many_acks)
+{
+	static const struct presence peers[2];
+	struct schedule *schedule = &progress->schedule;
+
+	progress->engine->cfg.ack_delay_ns = schedule_ack_hold_ns(schedule, clock_now_ns());
+	progress_poll_once(progress);
+	ck_assert(!progress->engine->delayed_acks.are_many);
+	for (int i = 0; i < 4; i++)
+		schedule_sent_to(schedule, &peers[i % 2]);
+	progress_poll_once(progress);
+	ck_assert(progress->engine->delayed_acks.are_many);
+	ck_assert_uint_eq(progress->engine->cfg.ack_delay_ns,
+			  schedule_ack_hold_ns(schedule, clock_now_ns()));
+	schedule_sent_to(schedule, NULL);
 }
 END_TEST
 
@@ -653,6 +673,7 @@ int main(void)
 				       closed_descriptors_are_reported_once,
 				       a_dry_run_leaves_nothing_in_the_socket,
 				       a_poll_lets_the_engine_hold_acks_for_as_long_as_pays,
+				       a_server_of_many_holds_many_acks,
 				       a_poll_returns_when_the_engine_is_due,
 				       a_program_that_expects_more_stays_a_poller,
 				       a_poller_that_paid_has_a_short_slice,
