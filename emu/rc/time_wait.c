@@ -141,15 +141,15 @@ void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp)
 bool rxe_time_wait_delay_ack(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rxe_delayed_acks *acks = &engine->delayed_acks;
-	const uint32_t free = (acks->are_many ? ALL_DELAYED : FEW_DELAYED) & ~acks->recorded;
+	const uint32_t unused = (acks->are_many ? ALL_DELAYED : FEW_DELAYED) & ~acks->recorded;
 	uint32_t place;
 
 	/* A record is never overwritten while its ACK may be needed. So a queue pair whose record
 	 * is in use delays no other ACK, and none is delayed while the link has not taken those
 	 * emitted before. */
-	if (!engine->cfg.time_wait || acks->emitted || qp->rc.reply.ack_record || !free)
+	if (!engine->cfg.time_wait || acks->emitted || qp->rc.reply.ack_record || !unused)
 		return false;
-	place = (uint32_t)__builtin_ctz(free);
+	place = (uint32_t)__builtin_ctz(unused);
 	assert(place < RXE_MAX_DELAYED_ACKS);
 	write_record(engine, &engine->cfg.time_wait->delayed[place], qp);
 	acks->recorded |= 1u << place;

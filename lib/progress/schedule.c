@@ -33,7 +33,8 @@
 #define STEP_BACK_MIN	   160u
 #define STEP_BACK_MAX	   2560u
 /* A yield that lasts longer shows that a program spins: an interrupt takes no longer. */
-#define YIELD_WANTED  32u
+#define YIELD_WANTED 32u
+/* An ACK waits for a request to follow. A server of many peers answers them in turn. */
 #define ACK_HOLD      64u
 #define ACK_HOLD_MANY 1024u
 /* With sleeps at both ends a round trip takes this much more. */

@@ -94,8 +94,9 @@
  * Timers. The background thread serves the engine's deadlines. One that comes within the time for
  * which the engine holds ACKs back is that of an ACK, which waits to follow a request. It does not
  * wake the thread: a poller sends the ACK, and while ACKs are held the thread runs the engine every
- * 3200 units, 2.5 ms at most. The engine holds ACKs for 64 units, for such a server, which answers
- * in turn, for 1024: sent alone, each ACK would wake a peer that waits for the answer.
+ * 3200 units, 2.5 ms at most. The engine holds an ACK for 64 units. A server that polls and sends
+ * to many answers one peer after the other, so there an ACK is held for 1024 units: an ACK that is
+ * sent alone wakes a peer that waits for the answer.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
  * when both do. An unconditional yield beside a busy third program costs up to 2 ms. A background

@@ -98,7 +98,7 @@ static const struct rxe_time_wait *record_of(const struct qp_set *set)
 	return NULL;
 }
 
-/* Of as many queue pairs as there are, these delay their ACKs. */
+/* A SEND arrives at each queue pair. The first ones, this many, delay their ACKs. */
 static void expect_delayed(uint32_t most)
 {
 	for (uint32_t i = 0; i < QPS; i++)
