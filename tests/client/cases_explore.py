@@ -462,11 +462,14 @@ def killed(build):
         instance.programs.append(client)
 
         def of_client():
-            return [program["pid"] for device in instance.show()["devices"] for program in device["programs"]
+            """Once the record has it."""
+            if not os.path.exists(os.path.join(record, "objects.json")):
+                return []
+            return [program["pid"] for device in parsed(record, "objects.json")["devices"] for program in device["programs"]
                     if program["counters"]["sent_pkts"] > 3000 and str(port) in command_line(program["pid"])
                     and instance.peer_name in command_line(program["pid"])]
 
-        until(lambda: os.path.exists(os.path.join(record, "objects.json")) and of_client(), "client that sends")
+        until(of_client, "client that sends")
         os.kill(of_client()[0], signal.SIGKILL)
         if client.wait(60) != 128 + signal.SIGKILL:
             raise Failure(f"rxe_dm run --record: exit {client.process.returncode}")
