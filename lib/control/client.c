@@ -92,6 +92,14 @@ void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachmen
 		(struct ctl_attachment){ .rx_fd = -1, .tx_fd = -1, .hub_fd = -1, .event_fd = -1 };
 }
 
+int ctl_join_captures(struct ctl_client *client, uint32_t device)
+{
+	struct ctl_call call = { .req = { .op = CTL_JOIN_CAPTURES, .device = device },
+				 .in_fd = -1 };
+
+	return ctl_do(client, &call, 0);
+}
+
 int ctl_meet(struct ctl_client *client, uint32_t device, uint32_t slot, uint32_t *ret_epoch)
 {
 	struct ctl_call call = { .req = { .op = CTL_MEET, .device = device, .handle = slot },

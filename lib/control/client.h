@@ -69,6 +69,9 @@ int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t m
  * the last ctl_detach() gives it back. */
 int ctl_attach(struct ctl_client *client, uint32_t device, struct ctl_attachment *ret);
 void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachment *attachment);
+/* The process is about to send packets: its event_fd tells it of captures from now on, and first of
+ * those that run. */
+int ctl_join_captures(struct ctl_client *client, uint32_t device);
 /* On a memory link: returns a descriptor of another slot's rings, to read, which the caller closes.
  * *ret_epoch: the epoch of the slot's process. -ENOENT, -EAGAIN: it has none, or none yet. -EBUSY:
  * another thread is in a call, which may wait until this one's turn of the engine has ended. */

@@ -20,7 +20,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   25
+#define CTL_PROTOCOL   26
 #define CTL_MAX_FDS    6 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -74,6 +74,7 @@ enum ctl_op {
 	 * of a memory link the doorbell as receive socket, the slot's rings and the hub's page */
 	CTL_ATTACH,
 	CTL_DETACH,
+	CTL_JOIN_CAPTURES,
 	CTL_MEET,  /* of a memory link; handle: another slot; fd: its rings, to read */
 	CTL_OPEN,  /* fd: cmd_fd */
 	CTL_CLOSE, /* context */

@@ -100,8 +100,7 @@ static int start(struct progress *progress)
 	progress->arrivals = (struct arrivals){ 0 };
 	remote_open(progress);
 	ctl_published_init();
-	/* A capture that is under way also gets the first packet. */
-	(void)progress->owner->server_event_ready(progress);
+	progress->has_server_ended = false;
 	progress_suspect_descriptors(progress);
 	atomic_store(&progress->is_missing_descriptors, false);
 	pthread_mutex_lock(&progress->lock);
@@ -109,10 +108,8 @@ static int start(struct progress *progress)
 	host_init_engine(progress);
 	schedule_attached(&progress->schedule,
 			  &progress->attachment->shared->slot[progress->attachment->slot].presence);
-	/* A program without queue pairs may wait for events of the device. */
-	err = progress_thread_start(progress);
 	pthread_mutex_unlock(&progress->lock);
-	return err;
+	return 0;
 }
 
 int progress_start(struct progress *progress)

@@ -102,8 +102,10 @@ struct progress {
 	 * done. */
 	_Atomic bool is_changing;
 
-	/* The background thread, and what it waits on. */
-	bool has_thread;
+	/* The background thread, and what it waits on. Written under the engine lock. */
+	_Atomic bool has_thread;
+	/* Nothing comes from event_fd any more. */
+	bool has_server_ended;
 	/* The background thread has waited since it last ran the engine. Only that thread uses
 	 * this. */
 	bool has_waited;
@@ -120,8 +122,8 @@ struct progress {
  * happen. */
 void progress_init(struct progress *progress, const struct progress_owner *owner,
 		   const struct ctl_device *info, const struct ctl_attachment *attachment);
-/* The process has attached: opens the link, starts the engine and the background thread. 0 or a
- * negative errno. Under the device's lock. */
+/* The process has attached: opens the link and starts the engine. 0 or a negative errno. Under the
+ * device's lock. */
 int progress_start(struct progress *progress);
 /* The process is about to detach: sends what peers wait for, ends the thread, frees the engine.
  * Under the device's lock. */
@@ -162,6 +164,8 @@ static inline uint8_t *progress_train_space(const struct progress *progress)
 /* Sends what is ready and publishes completions. Returns whether something left for a process of
  * this host. */
 bool progress_transmit(struct progress *progress, uint64_t now_ns);
+/* The program has not closed descriptors of the device. */
+bool progress_has_descriptors(const struct progress *progress);
 /* A descriptor of the device may be missing, or much depends on them: the next turn checks. */
 static inline void progress_suspect_descriptors(struct progress *progress)
 {
@@ -226,7 +230,11 @@ bool host_mem_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64
 void host_raw_listens(void *host, bool yes);
 uint32_t host_raw_listener(void *host, uint32_t slot);
 
-/* The background thread. 0 or a negative errno. Under the engine lock. */
+/* Reads what the server has sent. The thread does so later. Under the device's lock. */
+void progress_read_server(struct progress *progress);
+/* The background thread. Nothing arrives for a process without objects: it has none. 0 or a
+ * negative errno; -EBADF: the program has closed descriptors of the device. Under the engine lock.
+ */
 int progress_thread_start(struct progress *progress);
 void progress_thread_stop(struct progress *progress);
 /* In the child after fork(). */

@@ -256,10 +256,20 @@ static int open_epoll(struct progress *progress)
 	progress->events_fd = events;
 	if (all >= 0 && events >= 0 && add(all, link_wait_fd(progress->link.phy), SOURCE_LINK) &&
 	    add(all, events, SOURCE_EVENTS) && add(events, progress->wake_fd, SOURCE_WAKE) &&
-	    add(events, progress->attachment->event_fd, SOURCE_SERVER) &&
+	    (progress->has_server_ended ||
+	     add(events, progress->attachment->event_fd, SOURCE_SERVER)) &&
 	    add(events, progress->remote_requests.doorbell_fd, SOURCE_DOORBELL))
 		return 0;
 	return -errno;
+}
+
+void progress_read_server(struct progress *progress)
+{
+	struct pollfd server = { .fd = progress->attachment->event_fd, .events = POLLIN };
+
+	while (!progress->has_server_ended && descriptor_is_kept(server.fd) &&
+	       poll(&server, 1, 0) > 0)
+		progress->has_server_ended = !progress->owner->server_event_ready(progress);
 }
 
 int progress_thread_start(struct progress *progress)
@@ -270,7 +280,7 @@ int progress_thread_start(struct progress *progress)
 	assert(progress->engine && progress_is_locked(progress));
 	if (progress->has_thread)
 		return 0;
-	err = open_epoll(progress);
+	err = progress_has_descriptors(progress) ? open_epoll(progress) : -EBADF;
 	schedule_start(&progress->schedule, is_engine_held, progress);
 	/* The program's signals stay with its own threads. Faults are the thread's own: memory.c
 	 * handles them. */

@@ -99,7 +99,7 @@ static _Atomic uint32_t *gauge(struct progress *progress)
 	return &progress->attachment->shared->slot[progress->attachment->slot].inside;
 }
 
-static bool has_descriptors(const struct progress *progress)
+bool progress_has_descriptors(const struct progress *progress)
 {
 	if (progress->has_thread &&
 	    (!descriptor_is_kept(progress->all_fd) || !descriptor_is_kept(progress->events_fd)))
@@ -115,7 +115,7 @@ static void check_descriptors(struct progress *progress, uint64_t now_ns)
 	if (now_ns < progress->check_ns || atomic_load(&progress->is_missing_descriptors))
 		return;
 	progress->check_ns = now_ns + CHECK_DESCRIPTORS_NS;
-	if (has_descriptors(progress))
+	if (progress_has_descriptors(progress))
 		return;
 	progress->link.is_closed = true;
 	atomic_store(&progress->is_missing_descriptors, true);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Asynchronous events: queued by owner.c, read and acknowledged by programs.
  *
- * async_fd is an eventfd semaphore with one count per event in the queue; a program may poll it and
- * set it O_NONBLOCK. An event that is dropped because its object is destroyed can leave a count in
- * it: the reader then finds an empty queue and waits again. */
+ * async_fd counts the events in the queue. An event that is dropped because its object is destroyed
+ * can leave a count in it: the reader then finds an empty queue and waits again. */
 #include "lib/verbs/async.h"
 
 #include <assert.h>
@@ -11,14 +10,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
 #include "lib/control/log.h"
-#include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
 #include "lib/refusal/refusal.h"
+#include "lib/verbs/attach.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/forks.h"
@@ -27,7 +25,6 @@
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/wq.h"
-#include "net/link/descriptor.h"
 
 struct vb_async_record {
 	struct ibv_async_event event;
@@ -37,15 +34,17 @@ struct vb_async_record {
 int vb_async_init(struct vb_context *context)
 {
 	struct progress *progress = &context->dev->progress;
-	int fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+	int err = vb_async_fd_open(&context->async.fd);
 
-	if (fd < 0)
-		return -errno;
-	context->verbs.base.context.async_fd = fd;
+	if (err)
+		return err;
+	context->verbs.base.context.async_fd = context->async.fd.set;
 	pthread_mutex_init(&context->async.lock, NULL);
 	pthread_mutex_lock(&progress->lock);
 	context->async.next = context->dev->open_contexts;
 	context->dev->open_contexts = context;
+	if (!progress->has_thread)
+		vb_async_fd_watch(&context->async.fd, context->dev->attachment.event_fd, true);
 	pthread_mutex_unlock(&progress->lock);
 	return 0;
 }
@@ -66,7 +65,7 @@ void vb_async_fini(struct vb_context *context)
 		DL_DELETE(context->async.queue, record);
 		free(record);
 	}
-	descriptor_close(context->verbs.base.context.async_fd);
+	vb_async_fd_close(&context->async.fd);
 	pthread_mutex_destroy(&context->async.lock);
 }
 
@@ -75,14 +74,10 @@ void vb_async_forked(struct vb_device *dev)
 	/* The parent's. */
 	dev->opened_targets = NULL;
 	for (struct vb_context *c = dev->open_contexts; c; c = c->async.next) {
-		int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-
 		pthread_mutex_init(&c->async.lock, NULL);
 		/* The parent's unread events stay allocated: free() is not safe here. */
 		c->async.queue = NULL;
-		if (fd < 0)
-			continue;
-		descriptor_replace(c->verbs.base.context.async_fd, fd);
+		vb_async_fd_forked(&c->async.fd);
 	}
 }
 
@@ -99,7 +94,7 @@ void vb_async_push(struct vb_context *context, const struct ibv_async_event *eve
 	pthread_mutex_lock(&context->async.lock);
 	DL_APPEND(context->async.queue, record);
 	pthread_mutex_unlock(&context->async.lock);
-	eventfd_signal(context->verbs.base.context.async_fd);
+	vb_async_fd_signal(&context->async.fd);
 }
 
 void vb_async_push_if_open(const struct vb_device *dev, struct ibv_context *context,
@@ -189,7 +184,7 @@ static void cancelled(void *arg)
 	unread = context->async.queue != NULL;
 	pthread_mutex_unlock(&context->async.lock);
 	if (unread)
-		eventfd_signal(context->verbs.base.context.async_fd);
+		vb_async_fd_signal(&context->async.fd);
 }
 
 int vb_event_fail_as(const char *call, int err)
@@ -205,13 +200,18 @@ int vb_event_fail_as(const char *call, int err)
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct vb_async_record *record;
+	int err;
 
 	if (vb_refuses(context, VB_KIND_CONTEXT) || refuse_if(!event, WHY_NULL, "event"))
 		return vb_minus_one(refusal_noted());
 	if (vb_verb_fails(context, get_async_event))
 		return vb_minus_one(errno);
+	err = vb_device_start_thread(vb_device(context));
+	if (err)
+		return vb_minus_one(err);
 	do {
-		if (!eventfd_wait(context->async_fd, cancelled, vb_context(context)))
+		if (!vb_async_fd_wait(&vb_context(context)->async.fd, cancelled,
+				      vb_context(context)))
 			return vb_event_fail(errno);
 		record = pop(vb_context(context));
 	} while (!record);

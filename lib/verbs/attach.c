@@ -9,11 +9,20 @@
 
 #include "lib/control/cancel.h"
 #include "lib/control/log.h"
+#include "lib/refusal/refusal.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/forks.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/refused.h"
+
+/* Whether what the server sends makes each async_fd readable. Under the engine lock. */
+static void watch_server(const struct vb_device *dev, bool yes)
+{
+	for (const struct vb_context *c = dev->open_contexts; c; c = c->async.next)
+		vb_async_fd_watch(&c->async.fd, dev->attachment.event_fd, yes);
+}
 
 /* The first context of the process. Under the device's lock. */
 static int attach_first(struct vb_device *dev)
@@ -31,6 +40,43 @@ static int attach_first(struct vb_device *dev)
 	vb_refused_attach(dev->info.index, vb_slot(dev));
 	atomic_store(&dev->forks, vb_forks());
 	return 0;
+}
+
+/* Under the device's lock. */
+static int start_thread(struct vb_device *dev)
+{
+	int err;
+
+	if (dev->progress.has_thread)
+		return 0;
+	/* A capture that is under way also gets the first packet. If the server has exited, the
+	 * next request fails. */
+	(void)ctl_join_captures(dev->client, dev->info.index);
+	progress_read_server(&dev->progress);
+	/* The child after fork() may read events before it attaches. */
+	if (!progress_lock(&dev->progress))
+		return 0;
+	watch_server(dev, false);
+	err = progress_thread_start(&dev->progress);
+	if (err)
+		watch_server(dev, true);
+	progress_unlock(&dev->progress);
+	return err;
+}
+
+int vb_device_start_thread(struct vb_device *dev)
+{
+	int err;
+	NO_CANCEL;
+
+	if (dev->progress.has_thread)
+		return 0;
+	pthread_mutex_lock(&dev->lock);
+	err = start_thread(dev);
+	pthread_mutex_unlock(&dev->lock);
+	return err ? refuse(WHY_SYSTEM(-err), "the device's thread cannot be started",
+			    strerror(-err))
+		   : 0;
 }
 
 /* Logs once for each fork why control verbs fail. Under the device's lock. */
@@ -62,6 +108,9 @@ static int attach_again(struct vb_device *dev)
 		explain_fork(dev, err);
 		return err;
 	}
+	pthread_mutex_lock(&dev->progress.lock);
+	watch_server(dev, true);
+	pthread_mutex_unlock(&dev->progress.lock);
 	vb_refused_attach(dev->info.index, vb_slot(dev));
 	atomic_store(&dev->forks, vb_forks());
 	return 0;

@@ -10,6 +10,10 @@ struct vb_device;
  * errno. */
 int vb_device_attach(struct vb_device *dev);
 void vb_device_detach(struct vb_device *dev);
+/* The program makes an object, or asks for events: starts the background thread, unless it runs. A
+ * program that only asks about the device needs none: the kernel may take long to end a thread.
+ * Returns a positive errno, or 0. */
+int vb_device_start_thread(struct vb_device *dev);
 /* Attaches a child of fork() again if its parent was attached. */
 void vb_device_follow_fork(struct vb_device *dev);
 

@@ -10,6 +10,7 @@
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
+#include "lib/verbs/async_fd.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/object.h"
 
@@ -18,6 +19,7 @@ struct vb_async_record;
 /* Asynchronous events of a context (ibv_get_async_event(3)): async_fd is readable while the queue
  * has any. */
 struct vb_async {
+	struct vb_async_fd fd;
 	pthread_mutex_t lock;
 	struct vb_async_record *queue; /* utlist: oldest first */
 	struct vb_context *next;       /* in vb_device.open_contexts */

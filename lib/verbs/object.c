@@ -222,8 +222,14 @@ static int refuse_addition(enum vb_kind kind)
 
 void *vb_object_new(struct ibv_context *context, enum vb_kind kind, size_t size)
 {
-	void *object = calloc(1, size);
+	const int err = vb_device_start_thread(vb_device(context));
+	void *object;
 
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	object = calloc(1, size);
 	if (!object) {
 		errno = refuse(WHY_NO_MEMORY, vb_kind_str(kind));
 		return NULL;
@@ -386,12 +392,6 @@ int vb_server_result(int rc, enum vb_kind kind)
 	case ENOMEM: return refuse(WHY_DEVICE_FULL(-rc), name);
 	default: return refuse(WHY_SERVER(-rc), name, strerror(-rc));
 	}
-}
-
-int vb_thread_result(int rc)
-{
-	return rc ? refuse(WHY_SYSTEM(-rc), "the device's thread cannot be started", strerror(-rc))
-		  : 0;
 }
 
 int vb_query_result(int rc, enum vb_kind kind, uint32_t handle)

@@ -116,8 +116,6 @@ int vb_server_result(int rc, enum vb_kind kind);
 
 /* The same for a question about an object with this handle. */
 int vb_query_result(int rc, enum vb_kind kind, uint32_t handle);
-/* The background thread was started, or a negative errno says why not. */
-int vb_thread_result(int rc);
 /* Notes which objects use this one. Returns EBUSY. */
 int vb_refuse_used(const void *object, enum vb_kind kind);
 

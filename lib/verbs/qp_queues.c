@@ -182,16 +182,11 @@ static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr
 		.strips_tag = attr->create_flags & IBV_QP_CREATE_CVLAN_STRIPPING,
 		.owner = qp,
 	};
-	int err;
 
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return refuse(WHY_NO_ENGINE, "object");
-	err = vb_thread_result(progress_thread_start(&qp->dev->progress));
-	if (!err) {
-		init.qpn = rxe_engine_alloc_qpn(qp->dev->progress.engine);
-		err = init.qpn ? 0 : refuse(WHY_NO_QPN, vb_profile(qp->dev)->max_qp);
-	}
-	if (!err) {
+	init.qpn = rxe_engine_alloc_qpn(qp->dev->progress.engine);
+	if (init.qpn) {
 		atomic_store(&vb_slot(qp->dev)->qpn_roll, qp->dev->progress.engine->qpn_next - 1);
 		rxe_qp_init(qp->dev->progress.engine, &qp->qp, &init);
 		vb_qp_publish(qp);
@@ -200,7 +195,7 @@ static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr
 			link_show_headers(qp->dev->progress.link.phy);
 	}
 	progress_unlock(&qp->dev->progress);
-	return err;
+	return init.qpn ? 0 : refuse(WHY_NO_QPN, vb_profile(qp->dev)->max_qp);
 }
 
 int vb_qp_make_queues(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)

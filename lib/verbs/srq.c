@@ -59,13 +59,11 @@ static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *
 {
 	struct rxe_engine *engine;
 	uint32_t srqn;
-	int err;
 
 	if (!vb_lock_engine(srq->dev, srq->forks))
 		return refuse(WHY_NO_ENGINE, "object");
 	engine = srq->dev->progress.engine;
-	err = vb_thread_result(progress_thread_start(&srq->dev->progress));
-	srqn = err ? 0 : rxe_engine_alloc_srqn(engine);
+	srqn = rxe_engine_alloc_srqn(engine);
 	if (srqn) {
 		rxe_srq_name(engine, &srq->srq, srqn, vb_xrcd(attr->xrcd)->domain,
 			     &vb_cq(attr->cq)->cq);
@@ -78,8 +76,6 @@ static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *
 		vb_object_use(srq->xrcd);
 	}
 	progress_unlock(&srq->dev->progress);
-	if (err)
-		return err;
 	return srqn ? 0 : refuse(WHY_NO_SRQN, vb_profile(srq->dev)->max_srq);
 }
 

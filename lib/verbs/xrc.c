@@ -128,16 +128,11 @@ int vb_target_announce(struct vb_qp *qp)
 /* From now on it gets events. */
 static int enter_list(struct vb_qp *qp)
 {
-	int err;
-
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return refuse(WHY_NO_ENGINE, "object");
-	/* The background thread reads the server's events. */
-	err = vb_thread_result(progress_thread_start(&qp->dev->progress));
-	if (!err)
-		LL_PREPEND2(qp->dev->opened_targets, qp, next_opened);
+	LL_PREPEND2(qp->dev->opened_targets, qp, next_opened);
 	progress_unlock(&qp->dev->progress);
-	return err;
+	return 0;
 }
 
 static void leave_list(struct vb_qp *qp)

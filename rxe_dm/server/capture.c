@@ -34,16 +34,20 @@ static void tell(const struct attachment *attachment)
 	ctl_send(attachment->event.fd, &event, sizeof(event), fd, *fd >= 0, MSG_DONTWAIT);
 }
 
-void capture_tell(const struct attachment *attachment)
+int serve_join_captures(struct call *call)
 {
-	if (attachment->device->captures.fd >= 0)
-		tell(attachment);
+	if (!call->attachment)
+		return -EINVAL;
+	call->attachment->in_captures = true;
+	if (call->device->captures.running)
+		tell(call->attachment);
+	return 0;
 }
 
 static void tell_all(const struct device *device)
 {
 	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
-		if (device->slots.at[slot])
+		if (device->slots.at[slot] && device->slots.at[slot]->in_captures)
 			tell(device->slots.at[slot]);
 	}
 }

@@ -27,8 +27,6 @@ struct device_captures {
 	int fd;
 };
 
-/* A process has attached: sends it the rings first, if a capture runs. */
-void capture_tell(const struct attachment *attachment);
 /* A packet that the server sends from QP 1, or for queue pair qpn of a process that has exited. */
 void capture_own(const struct device *device, const struct wire_train *packet, uint32_t qpn,
 		 uint16_t src_port);

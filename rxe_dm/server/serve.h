@@ -18,6 +18,7 @@ enum serve_needs {
 	X(CTL_DEVICE, serve_device, NEEDS_NOTHING)                                                 \
 	X(CTL_ATTACH, serve_attach, NEEDS_DEVICE)                                                  \
 	X(CTL_DETACH, serve_detach, NEEDS_DEVICE)                                                  \
+	X(CTL_JOIN_CAPTURES, serve_join_captures, NEEDS_DEVICE)                                    \
 	X(CTL_MEET, serve_meet, NEEDS_DEVICE)                                                      \
 	X(CTL_OPEN, serve_open, NEEDS_DEVICE)                                                      \
 	X(CTL_CLOSE, serve_close, NEEDS_CONTEXT)                                                   \

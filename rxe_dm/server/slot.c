@@ -126,7 +126,6 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	grace_watch(&device->tables.grace, attachment->slot);
 	device->slots.at[attachment->slot] = attachment;
 	conn->attached[device->index] = attachment;
-	capture_tell(attachment);
 	*ret_event_fd = pair[1];
 	return 0;
 }

@@ -20,6 +20,7 @@ struct attachment {
 	struct device *device;
 	struct conn *conn;
 	uint32_t slot;
+	bool in_captures; /* it is told of them */
 	/* The server's end: events to the process, and of its XRC targets from it. */
 	struct loop_source event;
 	/* By place in its table: there is a memory window. */

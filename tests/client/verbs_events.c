@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* Asynchronous events: read, polled for, acknowledged; and what a program learns when the device
  * server ends. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fixture.h"
+#include "rules.h"
 
 static bool is_readable(int fd, int timeout_ms)
 {
@@ -27,6 +31,123 @@ static void make_event(struct end *a, struct end *b)
 	end_post(a, IBV_WR_RDMA_WRITE, 1, 0, 8);
 	end_wait_for(a, 1, IBV_WC_REM_ACCESS_ERR);
 }
+
+static unsigned int num_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *task;
+	unsigned int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while ((task = readdir(dir)))
+		n += *task->d_name != '.';
+	closedir(dir);
+	return n;
+}
+
+/* How many descriptors make this one readable. */
+static unsigned int num_watched(int epoll_fd)
+{
+	char path[64], line[256];
+	unsigned int n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", epoll_fd);
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file))
+		n += strncmp(line, "tfd:", 4) == 0;
+	fclose(file);
+	return n;
+}
+
+/* As ibv_devinfo is: nothing can happen to it. Either the thread reads what the server sends, or
+ * the program does when async_fd is readable. */
+START_TEST(a_program_that_only_asks_has_one_thread)
+{
+	struct ibv_context *context = fixture_open();
+	struct ibv_device_attr attr;
+	struct ibv_port_attr port;
+	union ibv_gid gid;
+	struct ibv_pd *pd;
+
+	ck_assert_int_eq(ibv_query_device(context, &attr), 0);
+	ck_assert_int_eq(ibv_query_port(context, 1, &port), 0);
+	ck_assert_int_eq(ibv_query_gid(context, 1, 0, &gid), 0);
+	ck_assert_uint_eq(num_threads(), 1);
+	ck_assert_uint_eq(num_watched(context->async_fd), 2);
+	pd = ibv_alloc_pd(context);
+	ck_assert_ptr_nonnull(pd);
+	ck_assert_uint_eq(num_threads(), 2);
+	ck_assert_uint_eq(num_watched(context->async_fd), 1);
+	ck_assert_int_eq(ibv_dealloc_pd(pd), 0);
+	ck_assert_int_eq(ibv_close_device(context), 0);
+	ck_assert_uint_eq(num_threads(), 1);
+}
+END_TEST
+
+/* As a program does that watches devices: it polls, and has no object. */
+START_TEST(events_of_a_program_without_objects)
+{
+	struct ibv_context *context = fixture_open(), *other = fixture_open(), *later;
+	struct ibv_async_event event;
+
+	ck_assert(!is_readable(context->async_fd, 0));
+	fault("add port_down");
+	ck_assert(is_readable(context->async_fd, -1));
+	ck_assert(is_readable(other->async_fd, -1));
+	ck_assert_uint_eq(num_threads(), 1);
+	expect_event(context, IBV_EVENT_PORT_ERR);
+	ck_assert(!is_readable(context->async_fd, 0));
+	/* The other context has had the event since. */
+	ck_assert_int_eq(fcntl(other->async_fd, F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(ibv_get_async_event(other, &event), 0);
+	ck_assert_int_eq(event.event_type, IBV_EVENT_PORT_ERR);
+	ck_assert_int_eq(ibv_get_async_event(other, &event), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	/* A flag taken back. */
+	ck_assert_int_eq(fcntl(other->async_fd, F_SETFL, 0), 0);
+	later = fixture_open();
+	ck_assert_uint_eq(num_watched(later->async_fd), 1);
+	fault("clear");
+	expect_event(context, IBV_EVENT_PORT_ACTIVE);
+	expect_event(other, IBV_EVENT_PORT_ACTIVE);
+	expect_event(later, IBV_EVENT_PORT_ACTIVE);
+	ck_assert_int_eq(ibv_close_device(context), 0);
+	ck_assert_int_eq(ibv_close_device(other), 0);
+	ck_assert_int_eq(ibv_close_device(later), 0);
+}
+END_TEST
+
+/* A child of fork() has events of its own. */
+START_TEST(events_of_a_child_without_objects)
+{
+	struct ibv_context *context = fixture_open();
+	struct ibv_port_attr port;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		struct ibv_async_event event;
+		bool passed = ibv_query_port(context, 1, &port) == 0 && num_threads() == 1 &&
+			      !is_readable(context->async_fd, 0);
+
+		fault("add port_down");
+		passed &= is_readable(context->async_fd, -1) && num_threads() == 1 &&
+			  ibv_get_async_event(context, &event) == 0 &&
+			  event.event_type == IBV_EVENT_PORT_ERR;
+		_exit(!passed);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	expect_event(context, IBV_EVENT_PORT_ERR);
+	fault("clear");
+	expect_event(context, IBV_EVENT_PORT_ACTIVE);
+	ck_assert_int_eq(ibv_close_device(context), 0);
+}
+END_TEST
 
 START_TEST(descriptor_polled_by_the_program)
 {
@@ -127,18 +248,13 @@ START_TEST(communication_established)
 }
 END_TEST
 
-/* The server is stopped under a program: it learns of it, its queue pairs flush, closing works,
- * nothing hangs. */
-START_TEST(the_server_ends)
+static void stop_server(void)
 {
 	const char *command = getenv("RXE_TEST_COMMAND");
-	struct end a, b;
 	int status;
 	pid_t pid;
 
 	ck_assert_msg(command != NULL, "RXE_TEST_COMMAND does not name the rxe_dm command");
-	ends_open(&a, &b, NULL);
-	end_recv(&a, 5, 0, 100);
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
@@ -147,6 +263,29 @@ START_TEST(the_server_ends)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_int_eq(status, 0);
+}
+
+START_TEST(the_server_of_a_program_without_objects_ends)
+{
+	struct ibv_context *context = fixture_open();
+
+	stop_server();
+	ck_assert(is_readable(context->async_fd, -1));
+	expect_event(context, IBV_EVENT_DEVICE_FATAL);
+	ck_assert(!is_readable(context->async_fd, 0));
+	ibv_close_device(context);
+}
+END_TEST
+
+/* The server is stopped under a program: it learns of it, its queue pairs flush, closing works,
+ * nothing hangs. */
+START_TEST(the_server_ends)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	end_recv(&a, 5, 0, 100);
+	stop_server();
 	expect_event(a.context, IBV_EVENT_DEVICE_FATAL);
 	end_wait_for(&a, 5, IBV_WC_WR_FLUSH_ERR);
 	end_post(&a, IBV_WR_RDMA_WRITE, 6, 0, 8);
@@ -167,10 +306,14 @@ END_TEST
 
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, a_program_that_only_asks_has_one_thread);
+	tcase_add_test(tests, events_of_a_program_without_objects);
+	tcase_add_test(tests, events_of_a_child_without_objects);
 	tcase_add_test(tests, descriptor_polled_by_the_program);
 	tcase_add_test(tests, destroy_waits_for_acknowledgement);
 	tcase_add_test(tests, unread_event_goes_with_its_queue_pair);
 	tcase_add_test(tests, communication_established);
+	tcase_add_test(tests, the_server_of_a_program_without_objects_ends);
 	tcase_add_test(tests, the_server_ends);
 }
 

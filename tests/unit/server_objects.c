@@ -3,6 +3,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/control/socket.h"
 #include "lib/findings/record.h"
 #include "server_fixture.h"
 
@@ -377,6 +379,66 @@ START_TEST(pds_know_their_users)
 }
 END_TEST
 
+static int start_capture(struct ctl_client *client)
+{
+	struct ctl_call call = {
+		.req = { .op = CTL_CAPTURE, .capture = { .ring_bytes = 1 << 20, .keep = 64 } },
+		.in_fd = -1,
+	};
+
+	ck_assert_int_eq(ctl_do(client, &call, 1), 0);
+	return call.fds[0];
+}
+
+static bool has_event(int timeout_ms)
+{
+	struct pollfd fd = { .fd = p.at.event_fd, .events = POLLIN };
+
+	return poll(&fd, 1, timeout_ms) == 1;
+}
+
+/* Reads one event, with a descriptor if captures are under way. */
+static void expect_captures(bool run)
+{
+	struct ctl_event event = { 0 };
+	size_t num_fds = 0;
+	int fd = -1;
+
+	ck_assert(has_event(WAIT_MS));
+	ck_assert_int_eq(ctl_recv(p.at.event_fd, &event, sizeof(event), &fd, 1, &num_fds, 0),
+			 sizeof(event));
+	ck_assert_uint_eq(event.type, CTL_EVENT_CAPTURE);
+	ck_assert_uint_eq(num_fds, run);
+	if (run)
+		close(fd);
+}
+
+/* A program that only asks about the device is not woken. */
+START_TEST(captures_are_for_those_that_join)
+{
+	struct ctl_client *other;
+	int rings;
+
+	ck_assert_int_eq(ctl_connect(&other), 0);
+	ck_assert_int_eq(ctl_join_captures(other, 0), -EINVAL); /* has no slot */
+	rings = start_capture(other);
+	ck_assert(!has_event(0));
+	ck_assert_int_eq(ctl_join_captures(p.client, 0), 0);
+	expect_captures(true);
+	close(rings);
+	ctl_disconnect(other);
+	expect_captures(false);
+	ck_assert_int_eq(ctl_join_captures(p.client, 0), 0);
+	ck_assert(!has_event(0));
+	ck_assert_int_eq(ctl_connect(&other), 0);
+	rings = start_capture(other);
+	expect_captures(true);
+	close(rings);
+	ctl_disconnect(other);
+	program_close(&p);
+}
+END_TEST
+
 START_TEST(contexts_are_apart)
 {
 	struct ctl_context other, wrong;
@@ -550,6 +612,7 @@ int main(void)
 	tcase_add_test(tcase, device_memory_is_zero_to_its_end);
 	tcase_add_test(tcase, device_memory_bounds);
 	tcase_add_test(tcase, pds_know_their_users);
+	tcase_add_test(tcase, captures_are_for_those_that_join);
 	tcase_add_test(tcase, contexts_are_apart);
 	tcase_add_test(tcase, closing_frees_what_was_left);
 	tcase_add_test(tcase, hints);

@@ -8,6 +8,7 @@
 
 #include "emu/limits.h"
 #include "lib/abi/newer.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/object.h"
 #include "tests/suite.h"
 
@@ -109,13 +110,17 @@ START_TEST(limits_are_kept)
 }
 END_TEST
 
+/* The process has made objects before. */
+static struct vb_device device = { .progress.has_thread = true };
+static struct vb_context open_context = { .dev = &device };
+#define CONTEXT (&open_context.verbs.base.context)
+
 START_TEST(a_used_object_does_not_end)
 {
-	struct ibv_context context;
-	struct thing *cq = vb_object_new(&context, VB_KIND_CQ, sizeof(*cq));
+	struct thing *cq = vb_object_new(CONTEXT, VB_KIND_CQ, sizeof(*cq));
 
 	ck_assert_ptr_nonnull(cq);
-	ck_assert_ptr_eq(cq->context, &context);
+	ck_assert_ptr_eq(cq->context, CONTEXT);
 	vb_object_use(cq);
 	vb_object_use(cq);
 	ck_assert_int_eq(vb_end_take(cq, VB_KIND_CQ), EBUSY);
@@ -134,8 +139,7 @@ END_TEST
 
 START_TEST(an_overwritten_handle_is_unknown)
 {
-	struct ibv_context context;
-	struct ibv_pd *pd = vb_object_new(&context, VB_KIND_PD, sizeof(*pd));
+	struct ibv_pd *pd = vb_object_new(CONTEXT, VB_KIND_PD, sizeof(*pd));
 
 	ck_assert_ptr_nonnull(pd);
 	pd->handle = 7;
@@ -144,7 +148,7 @@ START_TEST(an_overwritten_handle_is_unknown)
 	ck_assert(vb_object_is_live(pd, VB_KIND_PD));
 	pd->handle = 8;
 	ck_assert(!vb_object_is_live(pd, VB_KIND_PD));
-	ck_assert_ptr_eq(vb_object_any(&context, VB_KIND_PD), pd);
+	ck_assert_ptr_eq(vb_object_any(CONTEXT, VB_KIND_PD), pd);
 	ck_assert_uint_eq(pd->handle, 7);
 	ck_assert_int_eq(vb_object_undo(pd, EIO), EIO);
 	ck_assert(!vb_object_is_live(pd, VB_KIND_PD));
