@@ -48,14 +48,8 @@
 /* It is looked for again after this time. */
 #define PEER_QUIET 40u
 
-/* A wait for a packet that takes longer than WAIT_LONG is long: a sleep adds little to it. A long
- * wait adds one to a count, any other takes one away. A send to another peer than the last, or to
- * another host, adds PEER_OTHER to a second count, any other takes one away. COUNT_MANY is many.
- * No count goes beyond COUNT_MAX. */
-#define WAIT_LONG  320u
-#define PEER_OTHER 4u
-#define COUNT_MANY 16u
-#define COUNT_MAX  24u
+/* A wait for a packet that takes longer is long: a sleep adds little to it. */
+#define WAIT_LONG 320u
 
 /* Properties of kernels and protocols, which a slow processor does not change. No time slice is
  * shorter than SLICE_NS. An expensive yield keeps pollers asleep for several slices, and for
@@ -184,40 +178,14 @@ void schedule_engine_runs(struct schedule *s, uint64_t now_ns, int cpu)
 	atomic_store_explicit(&s->own->cpu, cpu, memory_order_relaxed);
 }
 
-static uint32_t get_count(const _Atomic uint32_t *of)
-{
-	return atomic_load_explicit(of, memory_order_relaxed);
-}
-
-/* 0 takes one away. */
-static void count(_Atomic uint32_t *of, uint32_t more)
-{
-	const uint32_t n = get_count(of);
-
-	if (more || n > 0)
-		atomic_store_explicit(of, more ? min_u32(n + more, COUNT_MAX) : n - 1,
-				      memory_order_relaxed);
-}
-
 /* Peers on other hosts may be many. */
 void schedule_sent_to(struct schedule *s, const struct presence *peer)
 {
 	const bool is_other = atomic_load_explicit(&s->peer, memory_order_relaxed) != peer;
 
-	count(&s->peer_changes, is_other || !peer ? PEER_OTHER : 0);
+	turns_sent(&s->turns, is_other || !peer);
 	if (is_other)
 		atomic_store_explicit(&s->peer, peer, memory_order_relaxed);
-}
-
-static bool sends_to_many(const struct schedule *s)
-{
-	return get_count(&s->peer_changes) >= COUNT_MANY;
-}
-
-/* The one peer of this process serves others first. */
-static bool waits_its_turn(const struct schedule *s)
-{
-	return get_count(&s->long_waits) >= COUNT_MANY && !sends_to_many(s);
 }
 
 /* The poll that found a packet ends a wait. */
@@ -228,7 +196,7 @@ static void wait_ended(struct schedule *s)
 	if (!began_ns)
 		return;
 	set(&s->wait_began_ns, 0);
-	count(&s->long_waits, get(&s->active_at_ns) > began_ns + units(s, WAIT_LONG));
+	turns_waited(&s->turns, get(&s->active_at_ns) > began_ns + units(s, WAIT_LONG));
 }
 
 /* The peer has run lately, on another processor than this thread. */
@@ -250,7 +218,7 @@ static bool polled_long_ago(uint64_t polled_at_ns, uint64_t now_ns)
 
 bool schedule_serves_many(struct schedule *s, uint64_t now_ns)
 {
-	return sends_to_many(s) && !polled_long_ago(get(&s->last_poll_ns), now_ns) &&
+	return turns_has_many_peers(&s->turns) && !polled_long_ago(get(&s->last_poll_ns), now_ns) &&
 	       polled_long_ago(get(&s->armed_at_ns), now_ns);
 }
 
@@ -274,8 +242,8 @@ static struct schedule_decision decide_yield(struct schedule *s, bool polls)
 
 static bool is_oversubscribed(struct schedule *s, uint64_t now_ns)
 {
-	return now_ns <
-	       get(&s->oversubscribed_at_ns) + (waits_its_turn(s) ? TURN_NS : OVERSUBSCRIBED_NS);
+	return now_ns < get(&s->oversubscribed_at_ns) +
+				(turns_must_wait(&s->turns) ? TURN_NS : OVERSUBSCRIBED_NS);
 }
 
 static bool is_quiet(struct schedule *s, uint64_t now_ns, uint32_t longest)
@@ -318,7 +286,7 @@ bool schedule_yield_returned(struct schedule *s, const struct schedule_decision 
 	}
 	set(&s->quiet_ns, 0);
 	expensive = took_ns > units_up_to(s, YIELD_EXPENSIVE, SLICE_NS);
-	if (!expensive && (took_ns <= units(s, YIELD_WANTED) || !waits_its_turn(s)))
+	if (!expensive && (took_ns <= units(s, YIELD_WANTED) || !turns_must_wait(&s->turns)))
 		return false;
 	set(&s->sleep_ns, sleep_min_ns(s));
 	set(&s->oversubscribed_at_ns, now_ns);
@@ -354,7 +322,7 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 	if (is_quiet(s, now_ns, QUIET_MAX))
 		return decide(SCHEDULE_NOTHING);
 	/* A yield would be used by strangers. */
-	if (peer_runs(s, now_ns) && !(waits_its_turn(s) && is_oversubscribed(s, now_ns))) {
+	if (peer_runs(s, now_ns) && !(turns_must_wait(&s->turns) && is_oversubscribed(s, now_ns))) {
 		set(&s->quiet_ns, units(s, PEER_QUIET));
 		set(&s->quiet_at_ns, now_ns);
 		return decide(SCHEDULE_NOTHING);
@@ -375,14 +343,14 @@ void schedule_sleep_returned(struct schedule *s, const struct schedule_decision 
 			     bool timed_out)
 {
 	const uint32_t sleepers = atomic_fetch_sub(&s->sleepers, 1);
-	const uint32_t longest = waits_its_turn(s) ? SLEEP_TURN_MAX : SLEEP_MAX;
+	const uint32_t longest = turns_must_wait(&s->turns) ? SLEEP_TURN_MAX : SLEEP_MAX;
 
 	assert(slept->action == SCHEDULE_SLEEP);
 	assert(sleepers > 0);
 	if (timed_out)
 		set(&s->sleep_ns,
 		    min_u64(2 * slept->longest_ns, units_up_to(s, longest, SLEEP_LIMIT_NS)));
-	else if (!waits_its_turn(s))
+	else if (!turns_must_wait(&s->turns))
 		set(&s->sleep_ns, sleep_min_ns(s));
 }
 

@@ -115,6 +115,7 @@
 
 #include "lib/control/presence.h"
 #include "lib/progress/call_cost.h"
+#include "lib/progress/turns.h"
 
 enum schedule_action {
 	SCHEDULE_NOTHING,
@@ -194,10 +195,9 @@ struct schedule {
 	_Atomic uint64_t quiet_ns;
 	/* When a yield last showed that the machine is oversubscribed. */
 	_Atomic uint64_t oversubscribed_at_ns;
-	/* When pollers began to wait for a packet; 0: they do not. How many more waits were long
-	 * than were not, and how many more sends went to another peer than the last. */
+	/* When pollers began to wait for a packet; 0: they do not. */
 	_Atomic uint64_t wait_began_ns;
-	_Atomic uint32_t long_waits, peer_changes;
+	struct turns turns;
 	/* How long the next poller that finds nothing sleeps then. */
 	_Atomic uint64_t sleep_ns;
 	/* Threads that polled an empty completion queue and sleep on the link, or yield. */

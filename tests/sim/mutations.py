@@ -426,7 +426,7 @@ MUTATIONS = [
      "the background thread does not look at the link when the program has stopped polling", "schedule_background"),
     ("yields_to_strangers", "lib/progress/schedule.c:schedule_polled_empty", "\tif (peer_runs(s, now_ns) &&", "\tif (false &&",
      "a poller yields although its peer runs on another processor", "schedule", "machines"),
-    ("all_wait_their_turn", "lib/progress/schedule.c:waits_its_turn", " && !sends_to_many(s)", "",
+    ("all_wait_their_turn", "lib/progress/turns.h:turns_must_wait", " && !turns_has_many_peers(turns)", "",
      "ranks of a collective operation sleep, and each wake-up costs more than a yield", "schedule"),
     ("unit_is_fixed", "lib/progress/schedule.c:units", "n * call_cost_ns(&s->cost)", "n * 300", "the schedule has the times of one machine", "schedule", "machines"),
     ("timers_before_packets", "lib/progress/turn.c:progress_run", "\tany = receive(progress, &now_ns);\n\tremote_run(progress);\n",
