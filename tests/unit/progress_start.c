@@ -17,7 +17,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,17 +62,9 @@ static bool server_event_ready(struct progress *of)
 static void setup(void)
 {
 	static const struct progress_owner owner = { .server_event_ready = server_event_ready };
-	const uint8_t own = (uint8_t)(getpid() % 251);
 
-	dev = device_new(SLOT);
+	dev = device_new_on_udp(SLOT, &owner);
 	progress = &dev->progress;
-	free(progress->engine);
-	progress->engine = NULL;
-	progress->owner = &owner;
-	dev->info.max_mtu = 4096;
-	dev->info.gids[0] = (struct gid){ .raw = { [10] = 0xff, [11] = 0xff, 127, 80, own, 1 } };
-	dev->attachment.rx_fd = descriptor_keep(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-	dev->attachment.event_fd = descriptor_keep(eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE));
 	num_looks = 0;
 	server_ends = false;
 	atomic_store(&waited_ms, NO_WAIT);
@@ -81,9 +72,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	descriptor_close(dev->attachment.event_fd);
-	descriptor_close(dev->attachment.rx_fd);
-	device_free(dev);
+	device_free_on_udp(dev);
 }
 
 static struct ctl_slot *own_slot(void)
