@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a process last ran its engine, and when: in its slot of the shared memory, for its peers. A
- * thread that polls learns whether the peer that it waits for runs, and on which processor. Hints
- * only. Written and read by lib/progress/schedule.c. */
+/* Where a process last ran its engine, when, and for how many: in its slot of the shared memory,
+ * for its peers. A thread that polls learns whether the peer that it waits for runs, on which
+ * processor, and whether it serves others. Hints only. Written and read by
+ * lib/progress/schedule.c. */
 #ifndef RXE_CONTROL_PRESENCE_H
 #define RXE_CONTROL_PRESENCE_H
 
@@ -12,7 +13,8 @@ struct presence {
 	/* CLOCK_MONOTONIC; 0: never. */
 	_Atomic uint64_t at_ns;
 	_Atomic int32_t cpu;
-	uint32_t reserved;
+	/* Whether it sends to many. */
+	_Atomic uint32_t has_many_peers;
 };
 
 #endif

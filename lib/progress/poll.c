@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
+#include <stddef.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "emu/min.h"
 #include "lib/control/time_slice.h"
 #include "lib/progress/measure.h"
 #include "lib/progress/progress.h"
@@ -23,21 +26,56 @@
 /* A process that answers nothing for this long counts as stopped. */
 #define QP_CALL_NS 2000000000u
 
-/* A bare system call: ppoll() would end a thread that the program cancels here. */
+/* Returns as ppoll(2), and errno. -1: no such descriptor. A bare system call: ppoll() would end a
+ * thread that the program cancels here. */
+static long wait_on(int link_fd, int fd, uint64_t ns, bool *ret_link_is_ready)
+{
+	struct pollfd fds[] = {
+		{ .fd = link_fd, .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
+	};
+	const struct timespec timeout = { .tv_nsec = (long)ns };
+	long ready;
+
+	assert(ns < NS_PER_S);
+	ready = syscall(SYS_ppoll, fds, 2, &timeout, NULL, (size_t)0);
+	*ret_link_is_ready = ready > 0 && fds[0].revents;
+	return ready;
+}
+
+static long wait_on_link(struct progress *progress, int fd, uint64_t ns)
+{
+	bool arrived = true;
+	long ready = 1;
+
+	if (!progress_wait_begins(progress))
+		ready = wait_on(link_wait_fd(progress->link.phy), fd, ns, &arrived);
+	link_wait_ended(progress->link.phy, arrived);
+	arrivals_waited(progress, arrived);
+	return ready;
+}
+
 static void sleep_on_link(struct progress *progress, const struct schedule_decision *decision,
 			  uint64_t now_ns)
 {
-	struct pollfd link = { .fd = link_wait_fd(progress->link.phy), .events = POLLIN };
-	struct timespec timeout = { .tv_nsec = (long)(decision->until_ns - now_ns) };
 	long ready;
 
-	assert(decision->until_ns >= now_ns && timeout.tv_nsec < NS_PER_S);
-	ready = progress_wait_begins(progress)
-			? 1
-			: syscall(SYS_ppoll, &link, 1, &timeout, NULL, (size_t)0);
-	link_wait_ended(progress->link.phy, ready > 0);
-	arrivals_waited(progress, ready > 0);
+	assert(decision->until_ns >= now_ns);
+	ready = wait_on_link(progress, -1, decision->until_ns - now_ns);
 	schedule_sleep_returned(&progress->schedule, decision, ready == 0);
+}
+
+/* Whether a read(2) would end with EINTR once these signals, or some of them, are let through. */
+static bool any_interrupts(const sigset_t *pending, const sigset_t *blocked)
+{
+	struct sigaction action;
+
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(pending, signal) == 1 && sigismember(blocked, signal) == 0 &&
+		    sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+		    action.sa_handler != SIG_IGN && !(action.sa_flags & SA_RESTART))
+			return true;
+	return false;
 }
 
 static void carry_out(struct progress *progress, struct schedule_decision decision, uint64_t now_ns)
@@ -89,7 +127,8 @@ void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns)
 			  now_ns);
 }
 
-uint64_t progress_poll_once(struct progress *progress)
+/* *ret_is_busy: another thread runs the engine, and due_ns is not known. */
+static uint64_t poll_once(struct progress *progress, bool *ret_is_busy)
 {
 	bool locked = pthread_mutex_trylock(&progress->lock) == 0;
 	uint64_t now_ns = clock_now_ns();
@@ -98,6 +137,7 @@ uint64_t progress_poll_once(struct progress *progress)
 	bool arrived;
 
 	schedule_polled(&progress->schedule, now_ns, cpu);
+	*ret_is_busy = !locked;
 	if (!locked)
 		return now_ns + ENGINE_BUSY_NS;
 	if (!progress->engine) {
@@ -111,6 +151,13 @@ uint64_t progress_poll_once(struct progress *progress)
 	due_ns = rxe_engine_deadline(progress->engine);
 	progress_unlock(progress);
 	return arrived ? 0 : due_ns;
+}
+
+uint64_t progress_poll_once(struct progress *progress)
+{
+	bool is_busy;
+
+	return poll_once(progress, &is_busy);
 }
 
 void progress_back_off(struct progress *progress, uint64_t due_ns)
@@ -134,6 +181,56 @@ void progress_poll(struct progress *progress)
 uint64_t progress_event_spin_ns(struct progress *progress)
 {
 	return schedule_event_spin_ns(&progress->schedule);
+}
+
+uint64_t progress_event_wait_ns(void)
+{
+	return schedule_event_wait_ns();
+}
+
+/* Signals wait meanwhile. ppoll(2) returns for those of SA_RESTART too, and does not say which
+ * one came. 0 or EINTR. */
+static int wait_without_signals(struct progress *progress, int fd, uint64_t ns, bool on_link)
+{
+	sigset_t all, before, pending;
+	bool is_ready;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (on_link)
+		wait_on_link(progress, fd, ns);
+	else
+		wait_on(-1, fd, ns, &is_ready);
+	err = sigpending(&pending) == 0 && any_interrupts(&pending, &before) ? EINTR : 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
+static int poll_and_wait(struct progress *progress, int fd, uint64_t until_ns)
+{
+	bool is_busy;
+	const uint64_t due_ns = min_u64(poll_once(progress, &is_busy), until_ns);
+	const uint64_t now_ns = schedule_active_at_ns(&progress->schedule);
+
+	if (now_ns >= until_ns)
+		return EAGAIN;
+	if (due_ns <= now_ns)
+		return 0;
+	/* The thread that runs the engine takes what the link has, and may wait for this
+	 * processor. */
+	return wait_without_signals(progress, fd, due_ns - now_ns, !is_busy);
+}
+
+int progress_wait_for_event(struct progress *progress, int fd, uint64_t until_ns)
+{
+	int err;
+
+	if (!schedule_event_wait_began(&progress->schedule))
+		return EAGAIN;
+	err = poll_and_wait(progress, fd, until_ns);
+	schedule_event_wait_ended(&progress->schedule);
+	return err;
 }
 
 void progress_program_will_sleep(struct progress *progress)

@@ -39,6 +39,8 @@
 #define ACK_HOLD_MANY 1024u
 /* With sleeps at both ends a round trip takes this much more. */
 #define EVENT_SPIN 160u
+/* A program that waits for events polls once or twice before it does. */
+#define ARMED_POLLS 4u
 /* When no thread polls, ACKs are held no longer than this. */
 #define TICK   3200u
 #define RESEND 320u
@@ -106,11 +108,6 @@ static uint64_t step_back_min_ns(const struct schedule *s)
 	return units_up_to(s, STEP_BACK_MIN, STEP_BACK_LIMIT_NS);
 }
 
-uint64_t schedule_event_spin_ns(struct schedule *s)
-{
-	return units_up_to(s, EVENT_SPIN, EVENT_SPIN_LIMIT_NS);
-}
-
 static struct schedule_decision decide(enum schedule_action action)
 {
 	return (struct schedule_decision){ .action = action };
@@ -167,6 +164,8 @@ uint64_t schedule_active_at_ns(struct schedule *s)
 void schedule_attached(struct schedule *s, struct presence *own)
 {
 	s->own = own;
+	if (own)
+		atomic_store(&own->has_many_peers, 0);
 	atomic_store_explicit(&s->peer, NULL, memory_order_relaxed);
 }
 
@@ -178,12 +177,23 @@ void schedule_engine_runs(struct schedule *s, uint64_t now_ns, int cpu)
 	atomic_store_explicit(&s->own->cpu, cpu, memory_order_relaxed);
 }
 
+/* Peers read the line at each poll: it is written only for a change. */
+static void show_peers(struct schedule *s)
+{
+	const uint32_t has_many = turns_has_many_peers(&s->turns);
+
+	if (s->own &&
+	    has_many != atomic_load_explicit(&s->own->has_many_peers, memory_order_relaxed))
+		atomic_store_explicit(&s->own->has_many_peers, has_many, memory_order_relaxed);
+}
+
 /* Peers on other hosts may be many. */
 void schedule_sent_to(struct schedule *s, const struct presence *peer)
 {
 	const bool is_other = atomic_load_explicit(&s->peer, memory_order_relaxed) != peer;
 
 	turns_sent(&s->turns, is_other || !peer);
+	show_peers(s);
 	if (is_other)
 		atomic_store_explicit(&s->peer, peer, memory_order_relaxed);
 }
@@ -197,6 +207,21 @@ static void wait_ended(struct schedule *s)
 		return;
 	set(&s->wait_began_ns, 0);
 	turns_waited(&s->turns, get(&s->active_at_ns) > began_ns + units(s, WAIT_LONG));
+}
+
+/* Its one peer is a server of many. */
+static bool is_client(struct schedule *s)
+{
+	const struct presence *peer = atomic_load_explicit(&s->peer, memory_order_relaxed);
+
+	return peer && atomic_load_explicit(&peer->has_many_peers, memory_order_relaxed) &&
+	       !turns_has_many_peers(&s->turns);
+}
+
+/* Events of this process seldom come while it spins, and its spin keeps others from running. */
+static bool events_are_slow(struct schedule *s)
+{
+	return turns_must_wait(&s->turns) && is_client(s);
 }
 
 /* The peer has run lately, on another processor than this thread. */
@@ -312,6 +337,17 @@ struct schedule_decision schedule_packet_arrived(struct schedule *s)
 	return decide(SCHEDULE_NOTHING);
 }
 
+/* The program is about to wait for an event, unless it polls on: it shall wait there. */
+static bool waits_for_event_next(struct schedule *s)
+{
+	const uint32_t polls = atomic_load_explicit(&s->armed_polls, memory_order_relaxed);
+
+	if (!atomic_load(&s->armed_cqs) || !events_are_slow(s) || polls == ARMED_POLLS)
+		return false;
+	atomic_store_explicit(&s->armed_polls, polls + 1, memory_order_relaxed);
+	return true;
+}
+
 struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
 {
 	const uint64_t longest_ns = get(&s->sleep_ns);
@@ -319,7 +355,7 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 	assert(longest_ns <= SLEEP_LIMIT_NS);
 	if (!get(&s->wait_began_ns))
 		set(&s->wait_began_ns, now_ns);
-	if (is_quiet(s, now_ns, QUIET_MAX))
+	if (is_quiet(s, now_ns, QUIET_MAX) || waits_for_event_next(s))
 		return decide(SCHEDULE_NOTHING);
 	/* A yield would be used by strangers. */
 	if (peer_runs(s, now_ns) && !(turns_must_wait(&s->turns) && is_oversubscribed(s, now_ns))) {
@@ -364,11 +400,46 @@ void schedule_polled_found(struct schedule *s, uint64_t now_ns)
 	set(&s->polled_at_ns, schedule_expects_more(s) ? now_ns : 0);
 }
 
+uint64_t schedule_event_spin_ns(struct schedule *s)
+{
+	return events_are_slow(s) ? 0 : units_up_to(s, EVENT_SPIN, EVENT_SPIN_LIMIT_NS);
+}
+
+/* Then the background thread listens again. */
+uint64_t schedule_event_wait_ns(void)
+{
+	return POLLED_LONG_AGO_NS;
+}
+
+bool schedule_event_wait_began(struct schedule *s)
+{
+	/* A packet would wake each thread that sleeps on the link. */
+	if (!events_are_slow(s) || atomic_exchange(&s->awaits_event, true))
+		return false;
+	atomic_store_explicit(&s->armed_polls, 0, memory_order_relaxed);
+	/* A program may wait without a poll before. */
+	if (!get(&s->wait_began_ns))
+		set(&s->wait_began_ns, get(&s->active_at_ns));
+	atomic_fetch_add(&s->sleepers, 1);
+	return true;
+}
+
+void schedule_event_wait_ended(struct schedule *s)
+{
+	const uint32_t sleepers = atomic_fetch_sub(&s->sleepers, 1);
+
+	assert(sleepers > 0);
+	atomic_store(&s->awaits_event, false);
+}
+
 struct schedule_decision schedule_program_will_sleep(struct schedule *s)
 {
 	/* Pairs with may_step_back(): either the background thread sees the 0, or this thread sees
 	 * that it steps back. */
 	atomic_store(&s->polled_at_ns, 0);
+	/* The wait outlasted the spin. */
+	if (get(&s->wait_began_ns) && is_client(s))
+		turns_waited(&s->turns, true);
 	set(&s->wait_began_ns, 0);
 	return decide(atomic_load(&s->stepping_back) ? SCHEDULE_WAKE_BACKGROUND : SCHEDULE_NOTHING);
 }
@@ -467,8 +538,10 @@ static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, u
 
 static struct schedule_decision leave_to_pollers(struct schedule *s, uint64_t now_ns)
 {
-	return step_back(s, now_ns,
-			 atomic_load(&s->armed_cqs) ? step_back_min_ns(s) : s->step_back_ns);
+	/* Who waits for an event on the link says when it sleeps elsewhere. */
+	const bool may_sleep = atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event);
+
+	return step_back(s, now_ns, may_sleep ? step_back_min_ns(s) : s->step_back_ns);
 }
 
 static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)

@@ -49,6 +49,13 @@
  * the ranks of a collective operation, yield: a yield runs those that they wait for. Peers on other
  * hosts count as many.
  *
+ * Events. A thread that waits for an event spins for 160 units, then sleeps until the background
+ * thread reports the event: two threads wake up for a packet. A client of a server that sends to
+ * many mostly waits for longer, and its spin keeps others from running. So one of its threads
+ * sleeps at once, on the link and on its channel, 5 ms at most, and the background thread steps
+ * back meanwhile. Polls while a completion queue is armed come right before such a wait: four in a
+ * row return at once. A process shows in shared memory whether it sends to many.
+ *
  * A yield that is used takes two switches and what the other thread does: 8 units at least. More
  * threads spin than there are processors where a yield is expensive: it returns after the time
  * slices of all others. Without yields the kernel takes the processor away for as long. A thread
@@ -202,6 +209,10 @@ struct schedule {
 	_Atomic uint64_t sleep_ns;
 	/* Threads that polled an empty completion queue and sleep on the link, or yield. */
 	_Atomic uint32_t sleepers, yielders;
+	/* One of the sleepers waits for an event, and says when it sleeps elsewhere. */
+	_Atomic bool awaits_event;
+	/* Polls of an empty completion queue since a thread last waited so, while one is armed. */
+	_Atomic uint32_t armed_polls;
 	/* When an ACK was last held back. */
 	_Atomic uint64_t ack_held_at_ns;
 	/* When the background thread reads the timers next; 0: before its next wait. */
@@ -275,6 +286,12 @@ bool schedule_serves_many(struct schedule *s, uint64_t now_ns);
 uint32_t schedule_ack_hold_ns(struct schedule *s, uint64_t now_ns);
 /* How long a thread that waits for an event polls before it sleeps. */
 uint64_t schedule_event_spin_ns(struct schedule *s);
+/* How long it waits on the link as well, at most. */
+uint64_t schedule_event_wait_ns(void);
+/* It is about to poll once more, and to sleep on the link and on its channel. False: it shall sleep
+ * on its channel alone. */
+bool schedule_event_wait_began(struct schedule *s);
+void schedule_event_wait_ended(struct schedule *s);
 
 /* Any thread, under the engine lock. */
 

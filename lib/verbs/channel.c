@@ -96,18 +96,36 @@ static struct vb_cq *pop(struct vb_channel *channel)
 
 /* With sleeps at both ends a round trip takes much more. The answer of a peer that slept arrives
  * within this time. */
-static void poll_before_sleep(struct vb_channel *channel)
+static void spin(struct vb_channel *channel, uint64_t ns)
 {
-	struct vb_device *dev = vb_device(channel->base.context);
-	uint64_t until_ns = clock_now_ns() + progress_event_spin_ns(&dev->progress);
+	struct progress *progress = &vb_device(channel->base.context)->progress;
+	const uint64_t until_ns = clock_now_ns() + ns;
 
-	if (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK)
-		until_ns = 0;
 	do {
 		if (atomic_load(&channel->unread))
 			return;
-		progress_poll(&dev->progress);
+		progress_poll(progress);
 	} while (clock_now_ns() < until_ns);
+}
+
+/* Before the thread sleeps on the channel alone. 0, or EINTR. */
+static int wait_for_event(struct vb_channel *channel)
+{
+	struct progress *progress = &vb_device(channel->base.context)->progress;
+	uint64_t spin_ns, until_ns;
+	int err = 0;
+
+	if (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK) {
+		spin(channel, 0);
+		return 0;
+	}
+	spin_ns = progress_event_spin_ns(progress);
+	if (spin_ns)
+		spin(channel, spin_ns);
+	until_ns = clock_now_ns() + progress_event_wait_ns();
+	while (!err && !atomic_load(&channel->unread))
+		err = progress_wait_for_event(progress, channel->base.fd, until_ns);
+	return err == EINTR && !atomic_load(&channel->unread) ? EINTR : 0;
 }
 
 /* The thread was cancelled after its read took a count: restores the count. A surplus count only
@@ -124,6 +142,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 {
 	struct vb_channel *channel = vb_channel(base);
 	struct vb_cq *found;
+	int err;
 
 	/* The events of an inherited channel belong to the parent process. */
 	if (vb_refuses(channel, VB_KIND_CHANNEL) ||
@@ -133,7 +152,9 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 	if (vb_verb_fails(base->context, get_cq_event))
 		return vb_minus_one(errno);
 	do {
-		poll_before_sleep(channel);
+		err = wait_for_event(channel);
+		if (err)
+			return vb_event_fail(err);
 		if (!atomic_load(&channel->unread))
 			progress_program_will_sleep(&vb_device(base->context)->progress);
 		if (!eventfd_wait(base->fd, cancelled, channel))

@@ -251,13 +251,6 @@ START_TEST(beside_expensive_yields_a_poller_spins_while_its_peer_runs)
 }
 END_TEST
 
-/* Waits of more than 96 us are long. */
-static void wait_for_long(int times)
-{
-	for (int i = 0; i < times; i++)
-		waits_for(100 * US);
-}
-
 /* A yield of 10 us ran others, one of 9 us an interrupt. The peer serves them first. */
 START_TEST(after_16_long_waits_a_yield_that_ran_others_is_the_last)
 {
@@ -341,18 +334,7 @@ END_TEST
 /* The program may have slept for another reason. */
 START_TEST(a_sleep_in_the_kernel_is_no_wait)
 {
-	for (int i = 0; i < 16; i++) {
-		struct schedule_decision decision;
-
-		schedule_polled(&s, now_ns, PROGRAMS_CPU);
-		decision = schedule_polled_empty(&s, now_ns, NEVER);
-		ck_assert_int_eq(decision.action, SCHEDULE_YIELD);
-		schedule_yield_returned(&s, &decision, now_ns, now_ns);
-		schedule_program_will_sleep(&s);
-		pass(100 * US);
-		schedule_polled(&s, now_ns, PROGRAMS_CPU);
-		schedule_packet_arrived(&s);
-	}
+	sleep_in_the_kernel(16);
 	polls_until_a_yield(10 * US);
 	polls_empty(NEVER);
 	expect("  1600.0 program polls, finds nothing -> YIELD\n"
@@ -368,6 +350,19 @@ static void send_to_two(int times)
 	for (int i = 0; i < times; i++)
 		schedule_sent_to(&s, &two[i % 2]);
 }
+
+START_TEST(a_process_shows_whether_it_sends_to_many)
+{
+	struct presence own = { .has_many_peers = 1 };
+
+	schedule_attached(&s, &own);
+	ck_assert_uint_eq(own.has_many_peers, 0);
+	send_to_two(4);
+	ck_assert_uint_eq(own.has_many_peers, 1);
+	schedule_sent_to(&s, &two[1]);
+	ck_assert_uint_eq(own.has_many_peers, 0);
+}
+END_TEST
 
 /* After 16 long waits, a yield that ran others is not the last. */
 static void expect_yields_on(void)
@@ -592,6 +587,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, after_fewer_long_waits_who_polls_yields_on);
 	tcase_add_test(tc, short_waits_make_up_for_long_ones);
 	tcase_add_test(tc, a_sleep_in_the_kernel_is_no_wait);
+	tcase_add_test(tc, a_process_shows_whether_it_sends_to_many);
 	tcase_add_test(tc, who_sends_to_many_yields_on);
 	tcase_add_test(tc, who_polls_and_sends_to_many_does_not_yield_after_a_send);
 	tcase_add_test(tc, acks_wait_longer_for_who_polls_and_sends_to_many);

@@ -242,3 +242,25 @@ void steps_back_beside_poller(void)
 	schedule_polled(&s, now_ns - 5 * US, PROGRAMS_CPU);
 	schedule_step_back_returned(&s, now_ns, background_cpu, false);
 }
+
+void wait_for_long(int times)
+{
+	for (int i = 0; i < times; i++)
+		waits_for(100 * US);
+}
+
+void sleep_in_the_kernel(int times)
+{
+	for (int i = 0; i < times; i++) {
+		struct schedule_decision decision;
+
+		schedule_polled(&s, now_ns, PROGRAMS_CPU);
+		decision = schedule_polled_empty(&s, now_ns, NEVER);
+		ck_assert_int_eq(decision.action, SCHEDULE_YIELD);
+		schedule_yield_returned(&s, &decision, now_ns, now_ns);
+		schedule_program_will_sleep(&s);
+		pass(100 * US);
+		schedule_polled(&s, now_ns, PROGRAMS_CPU);
+		schedule_packet_arrived(&s);
+	}
+}

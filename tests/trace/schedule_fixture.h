@@ -42,6 +42,10 @@ void polls_packets(unsigned int n);
 /* A wait for a packet that comes after ns, unnoted. */
 void waits_for(uint64_t ns);
 void will_sleep(void);
+/* Waits of more than 96 us are long. */
+void wait_for_long(int times);
+/* Polls once, and waits for an event there, unnoted. */
+void sleep_in_the_kernel(int times);
 
 /* The engine, released with this deadline. */
 void released(uint64_t deadline_ns, bool expecting);

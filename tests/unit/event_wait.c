@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/* A thread of the program waits for an event on the link, over UDP, in a process without a
+ * server. */
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+
+#include "device_fixture.h"
+#include "lib/progress/progress.h"
+#include "lib/progress/turns.h"
+#include "net/link/clock.h"
+#include "net/link/descriptor.h"
+#include "net/link/link.h"
+#include "tests/suite.h"
+
+#define SLOT	3u
+#define WAIT_NS 20000000000ull
+#define MS_NS	1000000ull
+#define SIGNALS 100
+
+static struct vb_device *dev;
+static struct progress *progress;
+static struct presence server = { .has_many_peers = 1 };
+static int channel;
+static pthread_t waiter;
+static _Atomic uint32_t handled;
+static _Atomic bool is_over;
+
+static void setup(void)
+{
+	static const struct progress_owner owner = { 0 };
+
+	dev = device_new_on_udp(SLOT, &owner);
+	progress = &dev->progress;
+	ck_assert_int_eq(progress_start(progress), 0);
+	/* A client that waits long for its events. */
+	schedule_sent_to(&progress->schedule, &server);
+	for (uint32_t i = 0; i < TURNS_MANY; i++)
+		turns_waited(&progress->schedule.turns, true);
+	channel = descriptor_keep(eventfd(0, 0));
+	atomic_store(&handled, 0);
+	atomic_store(&is_over, false);
+}
+
+static void teardown(void)
+{
+	descriptor_close(channel);
+	progress_stop(progress);
+	device_free_on_udp(dev);
+}
+
+static int wait_for(uint64_t ns)
+{
+	return progress_wait_for_event(progress, channel, clock_now_ns() + ns);
+}
+
+/* Not before its time. */
+START_TEST(it_ends_with_its_time)
+{
+	const uint64_t until_ns = clock_now_ns() + MS_NS;
+	int err = 0;
+
+	while (!err)
+		err = progress_wait_for_event(progress, channel, until_ns);
+	ck_assert_int_eq(err, EAGAIN);
+	ck_assert_uint_ge(clock_now_ns(), until_ns);
+	ck_assert_uint_eq(atomic_load(&progress->schedule.sleepers), 0);
+}
+END_TEST
+
+START_TEST(it_ends_with_the_event)
+{
+	ck_assert_int_eq(eventfd_write(channel, 1), 0);
+	ck_assert_int_eq(wait_for(WAIT_NS / 100), 0);
+}
+END_TEST
+
+START_TEST(one_thread_waits_on_the_link)
+{
+	ck_assert(schedule_event_wait_began(&progress->schedule));
+	ck_assert_int_eq(wait_for(WAIT_NS), EAGAIN);
+	schedule_event_wait_ended(&progress->schedule);
+}
+END_TEST
+
+/* The thread that holds the engine finds the packet, and reports the event. A sleep on the link
+ * would end at once. */
+START_TEST(beside_a_thread_that_runs_the_engine_it_sleeps_on_the_channel)
+{
+	const int link_fd = progress->link.phy->wait_fd;
+	/* It looks again after 50 us. */
+	const uint64_t until_ns = clock_now_ns() + 20 * MS_NS;
+	uint32_t times = 0;
+	int err = 0;
+
+	progress->link.phy->wait_fd = channel;
+	ck_assert_int_eq(eventfd_write(channel, 1), 0);
+	ck_assert(progress_lock(progress));
+	while (!err) {
+		err = progress_wait_for_event(progress, -1, until_ns);
+		times++;
+	}
+	pthread_mutex_unlock(&progress->lock);
+	progress->link.phy->wait_fd = link_fd;
+	ck_assert_int_eq(err, EAGAIN);
+	ck_assert_uint_le(times, 20 * 20 + 1);
+}
+END_TEST
+
+static void handle(int number)
+{
+	(void)number;
+	atomic_fetch_add(&handled, 1);
+}
+
+static void handle_by(int number, int flags)
+{
+	struct sigaction action = { .sa_handler = handle, .sa_flags = flags };
+
+	ck_assert_int_eq(sigaction(number, &action, NULL), 0);
+}
+
+static void *send_signals(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&is_over)) {
+		pthread_kill(waiter, SIGUSR1);
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* Waits while signals come, until one ends the wait or 100 have come. */
+static int wait_for_signals(void)
+{
+	pthread_t sender;
+	int err = 0;
+
+	waiter = pthread_self();
+	ck_assert_int_eq(pthread_create(&sender, NULL, send_signals, NULL), 0);
+	while ((!err || err == EAGAIN) && atomic_load(&handled) < SIGNALS)
+		err = wait_for(MS_NS);
+	atomic_store(&is_over, true);
+	pthread_join(sender, NULL);
+	return err;
+}
+
+START_TEST(a_signal_ends_it)
+{
+	handle_by(SIGUSR1, 0);
+	ck_assert_int_eq(wait_for_signals(), EINTR);
+}
+END_TEST
+
+/* As read(2) goes on. */
+START_TEST(a_signal_of_sa_restart_does_not_end_it)
+{
+	handle_by(SIGUSR1, SA_RESTART);
+	handle_by(SIGUSR2, 0);
+	ck_assert_int_ne(wait_for_signals(), EINTR);
+	ck_assert_uint_ge(atomic_load(&handled), SIGNALS);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("event_wait");
+	TCase *tcase = tcase_create("event_wait");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, it_ends_with_its_time);
+	tcase_add_test(tcase, it_ends_with_the_event);
+	tcase_add_test(tcase, one_thread_waits_on_the_link);
+	tcase_add_test(tcase, beside_a_thread_that_runs_the_engine_it_sleeps_on_the_channel);
+	tcase_add_test(tcase, a_signal_ends_it);
+	tcase_add_test(tcase, a_signal_of_sa_restart_does_not_end_it);
+	return suite_run(suite);
+}
