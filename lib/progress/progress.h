@@ -200,8 +200,9 @@ uint64_t progress_event_spin_ns(struct progress *progress);
 /* How long it waits by progress_wait_for_event() afterwards. */
 uint64_t progress_event_wait_ns(void);
 /* Runs the engine, and waits once on the link and on fd, so that a packet wakes no other thread.
- * 0: to be called again, unless the event has come. EAGAIN: it is until_ns, or another thread waits
- * on the link. EINTR: a signal with a handler came, as for read(2). No cancellation point. */
+ * 0: to be called again, unless the event has come. EAGAIN: the thread shall sleep on fd alone,
+ * always from until_ns on. EINTR: a signal with a handler came, as for read(2). No cancellation
+ * point. */
 int progress_wait_for_event(struct progress *progress, int fd, uint64_t until_ns);
 /* The calling thread is about to sleep in the kernel: the background thread takes over. */
 void progress_program_will_sleep(struct progress *progress);
