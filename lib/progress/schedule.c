@@ -209,7 +209,7 @@ static void wait_ended(struct schedule *s)
 	turns_waited(&s->turns, get(&s->active_at_ns) > began_ns + units(s, WAIT_LONG));
 }
 
-/* Its one peer is a server of many. */
+/* The one peer of this process sends to many. */
 static bool is_client(struct schedule *s)
 {
 	const struct presence *peer = atomic_load_explicit(&s->peer, memory_order_relaxed);

@@ -47,15 +47,14 @@ static int start_thread(struct vb_device *dev)
 {
 	int err;
 
-	if (dev->progress.has_thread)
+	/* The child after fork() may read events before it attaches. */
+	if (dev->progress.has_thread || atomic_load(&dev->forks) != vb_forks())
 		return 0;
 	/* A capture that is under way also gets the first packet. If the server has exited, the
 	 * next request fails. */
 	(void)ctl_join_captures(dev->client, dev->info.index);
 	progress_read_server(&dev->progress);
-	/* The child after fork() may read events before it attaches. */
-	if (!progress_lock(&dev->progress))
-		return 0;
+	pthread_mutex_lock(&dev->progress.lock);
 	watch_server(dev, false);
 	err = progress_thread_start(&dev->progress);
 	if (err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Begin and end of captures: memory for the rings, and a message to every process of the device.
- * Several captures share the rings, which hold what any of them wants. */
+/* Begin and end of captures: memory for the rings, and a message to every process of the device
+ * that has joined them. Several captures share the rings, which hold what any of them wants. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

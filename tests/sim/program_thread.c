@@ -16,8 +16,6 @@
 static struct kernel_next take(struct actor *actor);
 static struct kernel_next took(struct actor *actor);
 static struct kernel_next event_spin(struct actor *actor);
-static struct kernel_next event_await(struct actor *actor);
-static struct kernel_next event_waited(struct actor *actor);
 
 /* Threads of the program: lib/progress/poll.c. */
 
@@ -71,9 +69,7 @@ static struct kernel_next carry_out(struct actor *actor, struct schedule_decisio
 /* Has what the thread polls for come? */
 static bool is_poll_over(const struct actor *actor)
 {
-	return actor->after_poll == event_spin || actor->after_poll == event_waited
-		       ? actor->events > 0
-		       : actor->completions > 0;
+	return actor->after_poll == event_spin ? actor->events > 0 : actor->completions > 0;
 }
 
 static struct schedule_decision sleep_always(struct actor *actor)
@@ -108,31 +104,9 @@ static struct schedule_decision polled_empty(struct actor *actor)
 	return schedule_polled_empty(&actor->program->schedule, actor->now_ns, actor->due_ns);
 }
 
-static struct kernel_next event_waited(struct actor *actor)
-{
-	schedule_event_wait_ended(&actor->program->schedule);
-	return event_await(actor);
-}
-
-/* progress_wait_for_event(): a thread that runs the engine takes what the link has. */
-static struct kernel_next event_wait_on_link(struct actor *actor)
-{
-	struct program *program = actor->program;
-	const uint32_t link = actor->engine_is_busy ? 0 : WAIT_LINK;
-	const uint64_t until_ns =
-		actor->due_ns < actor->await_until_ns ? actor->due_ns : actor->await_until_ns;
-
-	if (until_ns <= actor->now_ns || (link && program->socket_head != program->socket_tail))
-		return actor_run(actor, event_waited, CALL_NS);
-	return actor_waits(actor, event_waited, link | WAIT_EVENT,
-			   program_clock_ns(program) + until_ns - actor->now_ns);
-}
-
 static struct kernel_next back_off(struct actor *actor)
 {
 	actor->now_ns = schedule_active_at_ns(&actor->program->schedule);
-	if (actor->after_poll == event_waited)
-		return event_wait_on_link(actor);
 	return carry_out(actor, polled_empty(actor));
 }
 
@@ -165,7 +139,6 @@ static struct kernel_next poll(struct actor *actor)
 	struct program *program = actor->program;
 	const bool locked = actor_trylock(actor);
 
-	actor->engine_is_busy = !locked;
 	actor->now_ns = program_clock_ns(program);
 	schedule_polled(&program->schedule, actor->now_ns, actor->thread.cpu);
 	program->programs->observer->polled(program);
@@ -309,20 +282,10 @@ static struct kernel_next event_wait(struct actor *actor)
 
 static struct kernel_next event_spin(struct actor *actor)
 {
-	actor->after_poll = event_spin;
-	if (actor->events == 0 && program_clock_ns(actor->program) < actor->spin_until_ns)
-		return poll(actor);
-	actor->await_until_ns = program_clock_ns(actor->program) + schedule_event_wait_ns();
-	return event_await(actor);
-}
-
-static struct kernel_next event_await(struct actor *actor)
-{
 	uint64_t took_ns = CALL_NS;
 
-	actor->after_poll = event_waited;
-	if (actor->events == 0 && program_clock_ns(actor->program) < actor->await_until_ns &&
-	    schedule_event_wait_began(&actor->program->schedule))
+	actor->after_poll = event_spin;
+	if (actor->events == 0 && program_clock_ns(actor->program) < actor->spin_until_ns)
 		return poll(actor);
 	if (actor->events == 0 && schedule_program_will_sleep(&actor->program->schedule).action ==
 					  SCHEDULE_WAKE_BACKGROUND) {

@@ -48,8 +48,7 @@ struct actor {
 	actor_step step;
 	actor_step after_lock, after_poll, after_measure;
 	struct schedule_decision decision;
-	uint64_t now_ns, due_ns, spin_until_ns, await_until_ns;
-	bool engine_is_busy; /* another thread ran it when this one polled */
+	uint64_t now_ns, due_ns, spin_until_ns;
 	bool arrived;
 
 	/* A thread of the program. */

@@ -44,7 +44,7 @@ void waits_for(uint64_t ns);
 void will_sleep(void);
 /* Waits of more than 96 us are long. */
 void wait_for_long(int times);
-/* Polls once, and waits for an event there, unnoted. */
+/* Polls once, and sleeps in the kernel until a packet comes after 100 us, unnoted. */
 void sleep_in_the_kernel(int times);
 
 /* The engine, released with this deadline. */
