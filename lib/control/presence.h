@@ -2,7 +2,7 @@
 /* Where a process last ran its engine, when, and for how many: in its slot of the shared memory,
  * for its peers. A thread that polls learns whether the peer that it waits for runs, on which
  * processor, and whether it serves others. Hints only. Written and read by
- * lib/progress/schedule.c. */
+ * lib/progress/schedule_program.c. */
 #ifndef RXE_CONTROL_PRESENCE_H
 #define RXE_CONTROL_PRESENCE_H
 

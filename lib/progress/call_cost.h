@@ -8,7 +8,7 @@
  * counts at once; one that is higher raises the cost by half at most, because the thread may have
  * lost its processor meanwhile, and the next yield measures again.
  *
- * Called by schedule.c. Any thread; no value orders anything else. */
+ * Called by schedule_*.c. Any thread; no value orders anything else. */
 #ifndef RXE_PROGRESS_CALL_COST_H
 #define RXE_PROGRESS_CALL_COST_H
 

@@ -172,7 +172,7 @@ enum schedule_state {
 	SCHEDULE_SERVED_NOTHING,
 };
 
-/* Private to schedule.c. All threads read and write the atomics; no value but those of
+/* Private to schedule_*.c. All threads read and write the atomics; no value but those of
  * stepping_back and polled_at_ns orders anything else. */
 struct schedule {
 	/* The unit. */

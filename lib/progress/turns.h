@@ -4,7 +4,7 @@
  * last, or to another host, adds 4 to a second count, any other takes one away. 16 is many, and no
  * count goes beyond 24.
  *
- * Called by schedule.c, whose theory of operation says what follows. Any thread; no value orders
+ * Called by schedule_*.c, whose theory of operation says what follows. Any thread; no value orders
  * anything else. */
 #ifndef RXE_PROGRESS_TURNS_H
 #define RXE_PROGRESS_TURNS_H

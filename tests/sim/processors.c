@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who runs the engine, on simulated processors: programs call lib/progress/schedule.c (programs.h),
- * a seed chooses the machine and the programs, an oracle looks on.
+/* Who runs the engine, on simulated processors: programs call lib/progress/schedule_*.c
+ * (programs.h), a seed chooses the machine and the programs, an oracle looks on.
  *
  *     processors [--seed N] [--count N] [--trace]     count seeds from N on; --seed alone: that one
  *

@@ -113,7 +113,7 @@ struct programs_observer {
 
 /* What a poller does that finds nothing. */
 enum programs_policy {
-	POLICY_OURS,  /* what lib/progress/schedule.c decides */
+	POLICY_OURS,  /* what lib/progress/schedule_*.c decides */
 	POLICY_SPIN,  /* polls again */
 	POLICY_YIELD, /* yields each time */
 	POLICY_SLEEP, /* sleeps on the link each time */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lib/progress/schedule.c decides for threads of the program, as traces in virtual time. A
+/* What lib/progress/schedule_*.c decides for threads of the program, as traces in virtual time. A
  * line: microseconds, the thread, the event, the decision. */
 #include <stdlib.h>
 

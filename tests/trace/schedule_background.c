@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lib/progress/schedule.c decides for the background thread, as traces in virtual time. */
+/* What lib/progress/schedule_background.c decides, as traces in virtual time. */
 #include <stdlib.h>
 
 #include "tests/trace/schedule_fixture.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lib/progress/schedule.c decides for a client of a busy server that waits for events, as
+/* What lib/progress/schedule_*.c decides for a client of a busy server that waits for events, as
  * traces in virtual time. */
 #include "tests/suite.h"
 #include "tests/trace/schedule_fixture.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The fixture of the traces of lib/progress/schedule.c. */
+/* The fixture of the traces of lib/progress/schedule_*.c. */
 #include "tests/trace/schedule_fixture.h"
 
 #include <stdarg.h>

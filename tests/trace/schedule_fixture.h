@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program, its engine and its background thread, as lib/progress/schedule.c sees them: each
+/* A program, its engine and its background thread, as lib/progress/schedule_*.c sees them: each
  * function reports an event in virtual time and notes it with the decision, a line each. */
 #ifndef RXE_TRACE_SCHEDULE_FIXTURE_H
 #define RXE_TRACE_SCHEDULE_FIXTURE_H

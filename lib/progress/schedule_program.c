@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Scheduling of the engine: the theory of operation is in schedule.h. */
-#include "lib/progress/schedule.h"
+/* Scheduling of the engine, the half of the program's threads: the theory of operation is in
+ * schedule.h. */
+#include "lib/progress/schedule_private.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -23,17 +24,6 @@
 /* The limit for a poller that waits its turn. */
 #define SLEEP_TURN_MAX 3200u
 
-/* The background thread serves on for LINGER after the last packet. */
-#define LINGER 64u
-/* A poller is near for this long after a poll. */
-#define POLLER_NEAR	   64u
-#define YIELDER_NEAR	   160u
-#define STEP_BACK_ARRIVALS 8u
-#define GIVE_WAY	   64u
-#define STEP_BACK_MIN	   160u
-#define STEP_BACK_MAX	   2560u
-/* A yield that lasts longer shows that a program spins: an interrupt takes no longer. */
-#define YIELD_WANTED 32u
 /* An ACK waits for a request to follow. A server of many peers answers them in turn. */
 #define ACK_HOLD      64u
 #define ACK_HOLD_MANY 1024u
@@ -41,10 +31,6 @@
 #define EVENT_SPIN 160u
 /* A program that waits for events polls once or twice before it does. */
 #define ARMED_POLLS 4u
-/* When no thread polls, ACKs are held no longer than this. */
-#define TICK   3200u
-#define RESEND 320u
-
 /* A peer that has run within this time runs. */
 #define PEER_RUNS 24u
 /* It is looked for again after this time. */
@@ -53,69 +39,9 @@
 /* A wait for a packet that takes longer is long: a sleep adds little to it. */
 #define WAIT_LONG 320u
 
-/* Properties of kernels and protocols, which a slow processor does not change. No time slice is
- * shorter than SLICE_NS. An expensive yield keeps pollers asleep for several slices, and for
- * TURN_NS those that wait their turn, whose yields run others that wait. A program that has neither
- * polled nor posted for POLLED_LONG_AGO_NS does something else. The shortest local ACK timeout in
- * use is of some milliseconds. */
-#define SLICE_NS	     700000u
-#define OVERSUBSCRIBED_NS    20000000u
-#define TURN_NS		     640000000u
-#define POLLED_LONG_AGO_NS   5000000u
-#define ACK_HELD_RECENTLY_NS 5000000u
-#define SLEEP_LIMIT_NS	     1000000u
-#define EVENT_SPIN_LIMIT_NS  2000000u
-#define STEP_BACK_LIMIT_NS   2000000u
-#define TICK_LIMIT_NS	     2500000u
-
-/* A step back never delays a held ACK beyond the tick. */
-static_assert(STEP_BACK_MAX < TICK && STEP_BACK_LIMIT_NS < TICK_LIMIT_NS,
-	      "a step back ends before the next tick");
-
-static uint64_t get(_Atomic uint64_t *value)
-{
-	return atomic_load_explicit(value, memory_order_relaxed);
-}
-
-static void set(_Atomic uint64_t *value, uint64_t to)
-{
-	atomic_store_explicit(value, to, memory_order_relaxed);
-}
-
-static uint64_t units(const struct schedule *s, uint32_t n)
-{
-	return n * call_cost_ns(&s->cost);
-}
-
-static uint64_t units_up_to(const struct schedule *s, uint32_t n, uint64_t limit_ns)
-{
-	return min_u64(units(s, n), limit_ns);
-}
-
-/* A processor slower than that of TICK_LIMIT_NS is more often late than it gains. */
-static uint64_t tick_ns(const struct schedule *s)
-{
-	return units_up_to(s, TICK, TICK_LIMIT_NS);
-}
-
 static uint64_t sleep_min_ns(const struct schedule *s)
 {
 	return units_up_to(s, SLEEP_MIN, SLEEP_LIMIT_NS);
-}
-
-static uint64_t step_back_min_ns(const struct schedule *s)
-{
-	return units_up_to(s, STEP_BACK_MIN, STEP_BACK_LIMIT_NS);
-}
-
-static struct schedule_decision decide(enum schedule_action action)
-{
-	return (struct schedule_decision){ .action = action };
-}
-
-static struct schedule_decision decide_until(enum schedule_action action, uint64_t until_ns)
-{
-	return (struct schedule_decision){ .action = action, .until_ns = until_ns };
 }
 
 void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void *arg)
@@ -236,11 +162,6 @@ static bool peer_runs(struct schedule *s, uint64_t now_ns)
 		       atomic_load_explicit(&s->active_cpu, memory_order_relaxed);
 }
 
-static bool polled_long_ago(uint64_t polled_at_ns, uint64_t now_ns)
-{
-	return polled_at_ns + POLLED_LONG_AGO_NS <= now_ns;
-}
-
 bool schedule_serves_many(struct schedule *s, uint64_t now_ns)
 {
 	return turns_has_many_peers(&s->turns) && !polled_long_ago(get(&s->last_poll_ns), now_ns) &&
@@ -251,24 +172,6 @@ uint32_t schedule_ack_hold_ns(struct schedule *s, uint64_t now_ns)
 {
 	return (uint32_t)units_up_to(s, schedule_serves_many(s, now_ns) ? ACK_HOLD_MANY : ACK_HOLD,
 				     TICK_LIMIT_NS / 2);
-}
-
-/* polls: the thread is a poller. */
-static struct schedule_decision decide_yield(struct schedule *s, bool polls)
-{
-	if (polls)
-		atomic_fetch_add(&s->yielders, 1);
-	return (struct schedule_decision){
-		.action = SCHEDULE_YIELD,
-		.measures = call_cost_is_due(&s->cost),
-		.polls = polls,
-	};
-}
-
-static bool is_oversubscribed(struct schedule *s, uint64_t now_ns)
-{
-	return now_ns < get(&s->oversubscribed_at_ns) +
-				(turns_must_wait(&s->turns) ? TURN_NS : OVERSUBSCRIBED_NS);
 }
 
 static bool is_quiet(struct schedule *s, uint64_t now_ns, uint32_t longest)
@@ -316,17 +219,6 @@ bool schedule_yield_returned(struct schedule *s, const struct schedule_decision 
 	set(&s->sleep_ns, sleep_min_ns(s));
 	set(&s->oversubscribed_at_ns, now_ns);
 	return expensive && yielded->polls;
-}
-
-/* Returns whether pollers have found enough. */
-static bool count_arrival(struct schedule *s)
-{
-	const uint32_t found = atomic_load_explicit(&s->poller_arrivals, memory_order_relaxed);
-
-	if (found == STEP_BACK_ARRIVALS)
-		return true;
-	atomic_store_explicit(&s->poller_arrivals, found + 1, memory_order_relaxed);
-	return false;
 }
 
 struct schedule_decision schedule_packet_arrived(struct schedule *s)
@@ -484,215 +376,4 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 		return decide(SCHEDULE_NOTHING);
 	set(&s->background_due_ns, deadline_ns);
 	return decide(SCHEDULE_WAKE_BACKGROUND);
-}
-
-/* The background thread. */
-
-/* A poller yielded the processor that this thread has got. */
-static bool yielder_is_near(struct schedule *s, uint64_t polled_at_ns, uint64_t now_ns)
-{
-	return atomic_load(&s->yielders) &&
-	       atomic_load_explicit(&s->active_cpu, memory_order_relaxed) == s->cpu &&
-	       polled_at_ns + units(s, YIELDER_NEAR) > now_ns;
-}
-
-static bool poller_is_near(struct schedule *s, uint64_t now_ns)
-{
-	const uint64_t polled_at_ns = atomic_load(&s->polled_at_ns);
-
-	if (!polled_at_ns || polled_long_ago(polled_at_ns, now_ns))
-		return false;
-	/* A long message keeps a poller inside the engine for longer than POLLER_NEAR. */
-	return polled_at_ns + units(s, POLLER_NEAR) > now_ns || atomic_load(&s->sleepers) ||
-	       s->is_engine_held(s->arg) || yielder_is_near(s, polled_at_ns, now_ns);
-}
-
-/* Leaves stepping_back set when it returns true. On an oversubscribed machine a poller that is near
- * may wait for this very processor. */
-static bool may_step_back(struct schedule *s, uint64_t now_ns)
-{
-	if (atomic_load(&s->poller_arrivals) < STEP_BACK_ARRIVALS && !is_oversubscribed(s, now_ns))
-		return false;
-	/* Before the load of polled_at_ns: pairs with schedule_program_will_sleep(). */
-	atomic_store(&s->stepping_back, true);
-	if (poller_is_near(s, now_ns))
-		return true;
-	atomic_store(&s->stepping_back, false);
-	return false;
-}
-
-static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, uint64_t length_ns)
-{
-	uint64_t until_ns = now_ns + length_ns;
-
-	assert(length_ns > 0 && length_ns <= STEP_BACK_LIMIT_NS);
-	assert(atomic_load(&s->stepping_back));
-	/* Not beyond the timer that woke the thread, or it would wake the thread again. */
-	if (s->due_ns > now_ns)
-		until_ns = min_u64(until_ns, s->due_ns);
-	s->state = SCHEDULE_STEPPING_BACK;
-	s->polled_before_ns = get(&s->last_poll_ns);
-	atomic_store(&s->background_due_ns, until_ns);
-	return decide_until(SCHEDULE_STEP_BACK, until_ns);
-}
-
-static struct schedule_decision leave_to_pollers(struct schedule *s, uint64_t now_ns)
-{
-	/* Who waits for an event on the link says when it sleeps elsewhere. */
-	const bool may_sleep = atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event);
-
-	return step_back(s, now_ns, may_sleep ? step_back_min_ns(s) : s->step_back_ns);
-}
-
-static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)
-{
-	if (may_step_back(s, now_ns))
-		return leave_to_pollers(s, now_ns);
-	assert(!atomic_load(&s->stepping_back));
-	s->state = SCHEDULE_LISTENING;
-	atomic_store(&s->listening, true);
-	return decide(SCHEDULE_WAIT_ON_LINK);
-}
-
-static struct schedule_decision serve(struct schedule *s, uint64_t now_ns)
-{
-	assert(!atomic_load(&s->stepping_back));
-	s->state = SCHEDULE_SERVING;
-	s->serve_until_ns = now_ns + units(s, LINGER);
-	return decide(SCHEDULE_RUN_ENGINE);
-}
-
-static struct schedule_decision poller_seen(struct schedule *s, uint64_t now_ns)
-{
-	if (atomic_load(&s->stepping_back)) {
-		s->step_back_ns = min_u64(2 * s->step_back_ns,
-					  units_up_to(s, STEP_BACK_MAX, STEP_BACK_LIMIT_NS));
-		atomic_store(&s->stepping_back, false);
-	}
-	return become_idle(s, now_ns);
-}
-
-/* The program found the last arrival and expects more: it polls, or is about to because it has just
- * posted. A program that found all that it expected may spin on its own memory. */
-static bool is_about_to_poll(struct schedule *s, uint64_t now_ns)
-{
-	return atomic_load_explicit(&s->poller_arrivals, memory_order_relaxed) &&
-	       (poller_is_near(s, now_ns) ||
-		(schedule_expects_more(s) &&
-		 get(&s->active_at_ns) + units(s, POLLER_NEAR) > now_ns));
-}
-
-/* A poller that is near gets the processor, if this thread has it, and the packet. */
-static struct schedule_decision woken(struct schedule *s, uint64_t now_ns)
-{
-	if (s->packet_waits && poller_is_near(s, now_ns))
-		count_arrival(s);
-	if (may_step_back(s, now_ns))
-		return leave_to_pollers(s, now_ns);
-	if (!s->packet_waits || !is_about_to_poll(s, now_ns))
-		return serve(s, now_ns);
-	atomic_store(&s->stepping_back, true);
-	return step_back(s, now_ns, units_up_to(s, GIVE_WAY, STEP_BACK_LIMIT_NS));
-}
-
-struct schedule_decision schedule_background_next(struct schedule *s, uint64_t now_ns, int cpu)
-{
-	s->cpu = cpu;
-	if (atomic_load(&s->stopping))
-		return decide(SCHEDULE_EXIT);
-	switch (s->state) {
-	case SCHEDULE_WOKEN: return woken(s, now_ns);
-	case SCHEDULE_POLLER_SEEN: return poller_seen(s, now_ns);
-	case SCHEDULE_LOOKING: return decide(SCHEDULE_LOOK_AT_LINK);
-	case SCHEDULE_SERVING: return decide(SCHEDULE_RUN_ENGINE);
-	case SCHEDULE_SERVED_NOTHING: return decide_yield(s, false);
-	case SCHEDULE_IDLE:
-	case SCHEDULE_LISTENING:
-	case SCHEDULE_STEPPING_BACK: return become_idle(s, now_ns);
-	}
-	return decide(SCHEDULE_EXIT);
-}
-
-uint64_t schedule_link_wait_began(struct schedule *s, uint64_t now_ns,
-				  const struct schedule_timers *timers)
-{
-	uint64_t until_ns = min_u64(timers->engine_ns, timers->link_ns);
-
-	assert(s->state == SCHEDULE_LISTENING);
-	if (timers->unsent)
-		until_ns = min_u64(until_ns, now_ns + units_up_to(s, RESEND, TICK_LIMIT_NS));
-	if (atomic_load(&s->ack_held_at_ns) + ACK_HELD_RECENTLY_NS > now_ns)
-		until_ns = min_u64(until_ns, now_ns + tick_ns(s));
-	atomic_store(&s->background_due_ns, until_ns);
-	return until_ns;
-}
-
-void schedule_link_wait_returned(struct schedule *s, bool packet_waits)
-{
-	assert(s->state == SCHEDULE_LISTENING);
-	atomic_store(&s->listening, false);
-	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
-	s->packet_waits = packet_waits;
-	s->state = SCHEDULE_WOKEN;
-}
-
-void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, int cpu, bool was_woken)
-{
-	assert(s->state == SCHEDULE_STEPPING_BACK && atomic_load(&s->stepping_back));
-	s->cpu = cpu;
-	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
-	if (was_woken) {
-		atomic_store(&s->stepping_back, false);
-		s->state = SCHEDULE_IDLE;
-	} else if (get(&s->last_poll_ns) != s->polled_before_ns || poller_is_near(s, now_ns)) {
-		s->state = SCHEDULE_POLLER_SEEN;
-	} else {
-		s->state = SCHEDULE_LOOKING;
-	}
-}
-
-void schedule_link_looked_at(struct schedule *s, bool packet_waits)
-{
-	assert(s->state == SCHEDULE_LOOKING && atomic_load(&s->stepping_back));
-	if (packet_waits) {
-		atomic_store(&s->poller_arrivals, 0);
-		s->step_back_ns = step_back_min_ns(s);
-	}
-	atomic_store(&s->stepping_back, false);
-	s->state = SCHEDULE_IDLE;
-}
-
-/* The thread keeps the program from running. */
-static bool is_in_the_way(struct schedule *s, uint64_t now_ns, int cpu)
-{
-	return !polled_long_ago(get(&s->active_at_ns), now_ns) &&
-	       atomic_load_explicit(&s->active_cpu, memory_order_relaxed) == cpu;
-}
-
-void schedule_engine_ran(struct schedule *s, uint64_t now_ns, int cpu, bool arrived)
-{
-	assert(s->state == SCHEDULE_SERVING);
-	schedule_engine_runs(s, now_ns, cpu);
-	s->ran_at_ns = now_ns;
-	if (arrived) {
-		/* A poller that is near would have found the packet. */
-		if (!poller_is_near(s, now_ns))
-			atomic_store(&s->poller_arrivals, 0);
-		s->serve_until_ns = now_ns + units(s, LINGER);
-	} else if (poller_is_near(s, now_ns) || is_in_the_way(s, now_ns, cpu)) {
-		s->state = SCHEDULE_IDLE;
-	} else {
-		s->state = SCHEDULE_SERVED_NOTHING;
-	}
-}
-
-void schedule_background_yielded(struct schedule *s, uint64_t took_ns)
-{
-	assert(s->state == SCHEDULE_SERVED_NOTHING);
-	/* Where another thread wants the processor, each further yield delays that thread, and puts
-	 * this one in debt: it waits for a processor when the next packet comes. */
-	if (took_ns > units(s, YIELD_WANTED) || s->ran_at_ns >= s->serve_until_ns)
-		s->state = SCHEDULE_IDLE;
-	else
-		s->state = SCHEDULE_SERVING;
 }

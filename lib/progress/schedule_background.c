@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/* Scheduling of the engine, the background thread's half: the theory of operation is in
+ * schedule.h. */
+#include <assert.h>
+
+#include "emu/min.h"
+#include "lib/progress/schedule_private.h"
+
+/* Times in units of call_cost.h. */
+
+/* The background thread serves on for LINGER after the last packet. */
+#define LINGER 64u
+/* A poller is near for this long after a poll. */
+#define POLLER_NEAR   64u
+#define YIELDER_NEAR  160u
+#define GIVE_WAY      64u
+#define STEP_BACK_MAX 2560u
+
+/* A step back never delays a held ACK beyond the tick. */
+static_assert(STEP_BACK_MAX < TICK && STEP_BACK_LIMIT_NS < TICK_LIMIT_NS,
+	      "a step back ends before the next tick");
+
+static struct schedule_decision decide_until(enum schedule_action action, uint64_t until_ns)
+{
+	return (struct schedule_decision){ .action = action, .until_ns = until_ns };
+}
+
+/* A poller yielded the processor that this thread has got. */
+static bool yielder_is_near(struct schedule *s, uint64_t polled_at_ns, uint64_t now_ns)
+{
+	return atomic_load(&s->yielders) &&
+	       atomic_load_explicit(&s->active_cpu, memory_order_relaxed) == s->cpu &&
+	       polled_at_ns + units(s, YIELDER_NEAR) > now_ns;
+}
+
+static bool poller_is_near(struct schedule *s, uint64_t now_ns)
+{
+	const uint64_t polled_at_ns = atomic_load(&s->polled_at_ns);
+
+	if (!polled_at_ns || polled_long_ago(polled_at_ns, now_ns))
+		return false;
+	/* A long message keeps a poller inside the engine for longer than POLLER_NEAR. */
+	return polled_at_ns + units(s, POLLER_NEAR) > now_ns || atomic_load(&s->sleepers) ||
+	       s->is_engine_held(s->arg) || yielder_is_near(s, polled_at_ns, now_ns);
+}
+
+/* Leaves stepping_back set when it returns true. On an oversubscribed machine a poller that is near
+ * may wait for this very processor. */
+static bool may_step_back(struct schedule *s, uint64_t now_ns)
+{
+	if (atomic_load(&s->poller_arrivals) < STEP_BACK_ARRIVALS && !is_oversubscribed(s, now_ns))
+		return false;
+	/* Before the load of polled_at_ns: pairs with schedule_program_will_sleep(). */
+	atomic_store(&s->stepping_back, true);
+	if (poller_is_near(s, now_ns))
+		return true;
+	atomic_store(&s->stepping_back, false);
+	return false;
+}
+
+static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, uint64_t length_ns)
+{
+	uint64_t until_ns = now_ns + length_ns;
+
+	assert(length_ns > 0 && length_ns <= STEP_BACK_LIMIT_NS);
+	assert(atomic_load(&s->stepping_back));
+	/* Not beyond the timer that woke the thread, or it would wake the thread again. */
+	if (s->due_ns > now_ns)
+		until_ns = min_u64(until_ns, s->due_ns);
+	s->state = SCHEDULE_STEPPING_BACK;
+	s->polled_before_ns = get(&s->last_poll_ns);
+	atomic_store(&s->background_due_ns, until_ns);
+	return decide_until(SCHEDULE_STEP_BACK, until_ns);
+}
+
+static struct schedule_decision leave_to_pollers(struct schedule *s, uint64_t now_ns)
+{
+	/* Who waits for an event on the link says when it sleeps elsewhere. */
+	const bool may_sleep = atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event);
+
+	return step_back(s, now_ns, may_sleep ? step_back_min_ns(s) : s->step_back_ns);
+}
+
+static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)
+{
+	if (may_step_back(s, now_ns))
+		return leave_to_pollers(s, now_ns);
+	assert(!atomic_load(&s->stepping_back));
+	s->state = SCHEDULE_LISTENING;
+	atomic_store(&s->listening, true);
+	return decide(SCHEDULE_WAIT_ON_LINK);
+}
+
+static struct schedule_decision serve(struct schedule *s, uint64_t now_ns)
+{
+	assert(!atomic_load(&s->stepping_back));
+	s->state = SCHEDULE_SERVING;
+	s->serve_until_ns = now_ns + units(s, LINGER);
+	return decide(SCHEDULE_RUN_ENGINE);
+}
+
+static struct schedule_decision poller_seen(struct schedule *s, uint64_t now_ns)
+{
+	if (atomic_load(&s->stepping_back)) {
+		s->step_back_ns = min_u64(2 * s->step_back_ns,
+					  units_up_to(s, STEP_BACK_MAX, STEP_BACK_LIMIT_NS));
+		atomic_store(&s->stepping_back, false);
+	}
+	return become_idle(s, now_ns);
+}
+
+/* The program found the last arrival and expects more: it polls, or is about to because it has just
+ * posted. A program that found all that it expected may spin on its own memory. */
+static bool is_about_to_poll(struct schedule *s, uint64_t now_ns)
+{
+	return atomic_load_explicit(&s->poller_arrivals, memory_order_relaxed) &&
+	       (poller_is_near(s, now_ns) ||
+		(schedule_expects_more(s) &&
+		 get(&s->active_at_ns) + units(s, POLLER_NEAR) > now_ns));
+}
+
+/* A poller that is near gets the processor, if this thread has it, and the packet. */
+static struct schedule_decision woken(struct schedule *s, uint64_t now_ns)
+{
+	if (s->packet_waits && poller_is_near(s, now_ns))
+		count_arrival(s);
+	if (may_step_back(s, now_ns))
+		return leave_to_pollers(s, now_ns);
+	if (!s->packet_waits || !is_about_to_poll(s, now_ns))
+		return serve(s, now_ns);
+	atomic_store(&s->stepping_back, true);
+	return step_back(s, now_ns, units_up_to(s, GIVE_WAY, STEP_BACK_LIMIT_NS));
+}
+
+struct schedule_decision schedule_background_next(struct schedule *s, uint64_t now_ns, int cpu)
+{
+	s->cpu = cpu;
+	if (atomic_load(&s->stopping))
+		return decide(SCHEDULE_EXIT);
+	switch (s->state) {
+	case SCHEDULE_WOKEN: return woken(s, now_ns);
+	case SCHEDULE_POLLER_SEEN: return poller_seen(s, now_ns);
+	case SCHEDULE_LOOKING: return decide(SCHEDULE_LOOK_AT_LINK);
+	case SCHEDULE_SERVING: return decide(SCHEDULE_RUN_ENGINE);
+	case SCHEDULE_SERVED_NOTHING: return decide_yield(s, false);
+	case SCHEDULE_IDLE:
+	case SCHEDULE_LISTENING:
+	case SCHEDULE_STEPPING_BACK: return become_idle(s, now_ns);
+	}
+	return decide(SCHEDULE_EXIT);
+}
+
+uint64_t schedule_link_wait_began(struct schedule *s, uint64_t now_ns,
+				  const struct schedule_timers *timers)
+{
+	uint64_t until_ns = min_u64(timers->engine_ns, timers->link_ns);
+
+	assert(s->state == SCHEDULE_LISTENING);
+	if (timers->unsent)
+		until_ns = min_u64(until_ns, now_ns + units_up_to(s, RESEND, TICK_LIMIT_NS));
+	if (atomic_load(&s->ack_held_at_ns) + ACK_HELD_RECENTLY_NS > now_ns)
+		until_ns = min_u64(until_ns, now_ns + tick_ns(s));
+	atomic_store(&s->background_due_ns, until_ns);
+	return until_ns;
+}
+
+void schedule_link_wait_returned(struct schedule *s, bool packet_waits)
+{
+	assert(s->state == SCHEDULE_LISTENING);
+	atomic_store(&s->listening, false);
+	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
+	s->packet_waits = packet_waits;
+	s->state = SCHEDULE_WOKEN;
+}
+
+void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, int cpu, bool was_woken)
+{
+	assert(s->state == SCHEDULE_STEPPING_BACK && atomic_load(&s->stepping_back));
+	s->cpu = cpu;
+	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
+	if (was_woken) {
+		atomic_store(&s->stepping_back, false);
+		s->state = SCHEDULE_IDLE;
+	} else if (get(&s->last_poll_ns) != s->polled_before_ns || poller_is_near(s, now_ns)) {
+		s->state = SCHEDULE_POLLER_SEEN;
+	} else {
+		s->state = SCHEDULE_LOOKING;
+	}
+}
+
+void schedule_link_looked_at(struct schedule *s, bool packet_waits)
+{
+	assert(s->state == SCHEDULE_LOOKING && atomic_load(&s->stepping_back));
+	if (packet_waits) {
+		atomic_store(&s->poller_arrivals, 0);
+		s->step_back_ns = step_back_min_ns(s);
+	}
+	atomic_store(&s->stepping_back, false);
+	s->state = SCHEDULE_IDLE;
+}
+
+/* The thread keeps the program from running. */
+static bool is_in_the_way(struct schedule *s, uint64_t now_ns, int cpu)
+{
+	return !polled_long_ago(get(&s->active_at_ns), now_ns) &&
+	       atomic_load_explicit(&s->active_cpu, memory_order_relaxed) == cpu;
+}
+
+void schedule_engine_ran(struct schedule *s, uint64_t now_ns, int cpu, bool arrived)
+{
+	assert(s->state == SCHEDULE_SERVING);
+	schedule_engine_runs(s, now_ns, cpu);
+	s->ran_at_ns = now_ns;
+	if (arrived) {
+		/* A poller that is near would have found the packet. */
+		if (!poller_is_near(s, now_ns))
+			atomic_store(&s->poller_arrivals, 0);
+		s->serve_until_ns = now_ns + units(s, LINGER);
+	} else if (poller_is_near(s, now_ns) || is_in_the_way(s, now_ns, cpu)) {
+		s->state = SCHEDULE_IDLE;
+	} else {
+		s->state = SCHEDULE_SERVED_NOTHING;
+	}
+}
+
+void schedule_background_yielded(struct schedule *s, uint64_t took_ns)
+{
+	assert(s->state == SCHEDULE_SERVED_NOTHING);
+	/* Where another thread wants the processor, each further yield delays that thread, and puts
+	 * this one in debt: it waits for a processor when the next packet comes. */
+	if (took_ns > units(s, YIELD_WANTED) || s->ran_at_ns >= s->serve_until_ns)
+		s->state = SCHEDULE_IDLE;
+	else
+		s->state = SCHEDULE_SERVING;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* What the two halves of the schedule share: private to schedule_program.c and
+ * schedule_background.c. */
+#ifndef RXE_PROGRESS_SCHEDULE_PRIVATE_H
+#define RXE_PROGRESS_SCHEDULE_PRIVATE_H
+
+#include "emu/min.h"
+#include "lib/progress/schedule.h"
+
+/* Times in units of call_cost.h. */
+
+#define STEP_BACK_ARRIVALS 8u
+#define STEP_BACK_MIN	   160u
+/* A yield that lasts longer shows that a program spins: an interrupt takes no longer. */
+#define YIELD_WANTED 32u
+/* When no thread polls, ACKs are held no longer than this. */
+#define TICK   3200u
+#define RESEND 320u
+
+/* Properties of kernels and protocols, which a slow processor does not change. No time slice is
+ * shorter than SLICE_NS. An expensive yield keeps pollers asleep for several slices, and for
+ * TURN_NS those that wait their turn, whose yields run others that wait. A program that has neither
+ * polled nor posted for POLLED_LONG_AGO_NS does something else. The shortest local ACK timeout in
+ * use is of some milliseconds. */
+#define SLICE_NS	     700000u
+#define OVERSUBSCRIBED_NS    20000000u
+#define TURN_NS		     640000000u
+#define POLLED_LONG_AGO_NS   5000000u
+#define ACK_HELD_RECENTLY_NS 5000000u
+#define SLEEP_LIMIT_NS	     1000000u
+#define EVENT_SPIN_LIMIT_NS  2000000u
+#define STEP_BACK_LIMIT_NS   2000000u
+#define TICK_LIMIT_NS	     2500000u
+
+static inline uint64_t get(_Atomic uint64_t *value)
+{
+	return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+static inline void set(_Atomic uint64_t *value, uint64_t to)
+{
+	atomic_store_explicit(value, to, memory_order_relaxed);
+}
+
+static inline uint64_t units(const struct schedule *s, uint32_t n)
+{
+	return n * call_cost_ns(&s->cost);
+}
+
+static inline uint64_t units_up_to(const struct schedule *s, uint32_t n, uint64_t limit_ns)
+{
+	return min_u64(units(s, n), limit_ns);
+}
+
+/* A processor slower than that of TICK_LIMIT_NS is more often late than it gains. */
+static inline uint64_t tick_ns(const struct schedule *s)
+{
+	return units_up_to(s, TICK, TICK_LIMIT_NS);
+}
+
+static inline uint64_t step_back_min_ns(const struct schedule *s)
+{
+	return units_up_to(s, STEP_BACK_MIN, STEP_BACK_LIMIT_NS);
+}
+
+static inline struct schedule_decision decide(enum schedule_action action)
+{
+	return (struct schedule_decision){ .action = action };
+}
+
+static inline bool polled_long_ago(uint64_t polled_at_ns, uint64_t now_ns)
+{
+	return polled_at_ns + POLLED_LONG_AGO_NS <= now_ns;
+}
+
+/* polls: the thread is a poller. */
+static inline struct schedule_decision decide_yield(struct schedule *s, bool polls)
+{
+	if (polls)
+		atomic_fetch_add(&s->yielders, 1);
+	return (struct schedule_decision){
+		.action = SCHEDULE_YIELD,
+		.measures = call_cost_is_due(&s->cost),
+		.polls = polls,
+	};
+}
+
+static inline bool is_oversubscribed(struct schedule *s, uint64_t now_ns)
+{
+	return now_ns < get(&s->oversubscribed_at_ns) +
+				(turns_must_wait(&s->turns) ? TURN_NS : OVERSUBSCRIBED_NS);
+}
+
+/* Returns whether pollers have found enough. */
+static inline bool count_arrival(struct schedule *s)
+{
+	const uint32_t found = atomic_load_explicit(&s->poller_arrivals, memory_order_relaxed);
+
+	if (found == STEP_BACK_ARRIVALS)
+		return true;
+	atomic_store_explicit(&s->poller_arrivals, found + 1, memory_order_relaxed);
+	return false;
+}
+
+#endif
