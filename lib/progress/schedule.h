@@ -39,8 +39,8 @@
  * on another processor: a yield would only give strangers their time slices. It gets the yield if
  * it ran last on this processor. Nothing is known of a peer on another host, one that sleeps, and
  * one that has lost its processor elsewhere: there the last yield decides. A thread that posts
- * yields as one that polls, unless the process sends to many and does not wait for events: such a
- * server answers all that it has found, and yields once it finds nothing.
+ * yields as one that polls, unless the process polls and sends to many: such a server answers all
+ * that it has found, and yields once it finds nothing.
  *
  * Whose turn? A client of a busy server waits for long, and always for the same peer. Its yield
  * runs other clients, which only wait too, and the server gets the processor last. So a process
@@ -82,6 +82,8 @@
  *   SERVING          nothing for 64 units, or a poller is
  *                    near, or the program's processor is this
  *                    one, or a yield took more than 32 units   IDLE
+ *                    a packet, a poller is near and serves
+ *                    many                                      IDLE
  *
  * A poller suffices when one is near, and pollers have found 8 arrivals or the machine is
  * oversubscribed: there the poller may wait for the processor that the background thread has. An
@@ -92,7 +94,9 @@
  * processor each arrival wakes this thread before the poller, which waits for that processor.
  * A poller that finds what arrives takes the background thread off the link (WAKE_BACKGROUND): each
  * packet would wake that thread for nothing, at the sender's cost. A program that is about to sleep
- * in the kernel brings it back.
+ * in the kernel brings it back. A server of many peers always has packets: once the background
+ * thread takes them, the program finds completions at each poll and never runs the engine, so there
+ * the thread leaves at once, and a poll that finds something shows that the program polls.
  *
  * The background thread gives way by a sleep: after a yield the kernel may well run it again, and
  * again, before a poller that waits for the same processor. It serves on after a packet for as long
@@ -191,10 +195,8 @@ struct schedule {
 	_Atomic int active_cpu;
 	/* Requests are posted whose completions have not come. */
 	_Atomic bool expecting;
-	/* Completion queues whose program wants an event. When it last posted or polled before it
-	 * armed one. */
+	/* Completion queues whose program wants an event. */
 	_Atomic uint32_t armed_cqs;
-	_Atomic uint64_t armed_at_ns;
 	/* Arrivals that pollers found since the background thread last found one; stops at 8. */
 	_Atomic uint32_t poller_arrivals;
 	/* When the last yield returned soon, and how long there is no other; 0: it did not. */

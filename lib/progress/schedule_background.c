@@ -211,7 +211,10 @@ void schedule_engine_ran(struct schedule *s, uint64_t now_ns, int cpu, bool arri
 	assert(s->state == SCHEDULE_SERVING);
 	schedule_engine_runs(s, now_ns, cpu);
 	s->ran_at_ns = now_ns;
-	if (arrived) {
+	if (arrived && schedule_serves_many(s, now_ns) && poller_is_near(s, now_ns)) {
+		count_arrival(s);
+		s->state = SCHEDULE_IDLE;
+	} else if (arrived) {
 		/* A poller that is near would have found the packet. */
 		if (!poller_is_near(s, now_ns))
 			atomic_store(&s->poller_arrivals, 0);

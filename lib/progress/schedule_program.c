@@ -164,8 +164,9 @@ static bool peer_runs(struct schedule *s, uint64_t now_ns)
 
 bool schedule_serves_many(struct schedule *s, uint64_t now_ns)
 {
-	return turns_has_many_peers(&s->turns) && !polled_long_ago(get(&s->last_poll_ns), now_ns) &&
-	       polled_long_ago(get(&s->armed_at_ns), now_ns);
+	return turns_has_many_peers(&s->turns) &&
+	       (!polled_long_ago(get(&s->last_poll_ns), now_ns) ||
+		!polled_long_ago(get(&s->polled_at_ns), now_ns));
 }
 
 uint32_t schedule_ack_hold_ns(struct schedule *s, uint64_t now_ns)
@@ -341,7 +342,6 @@ struct schedule_decision schedule_program_will_sleep(struct schedule *s)
 void schedule_cq_armed(struct schedule *s)
 {
 	atomic_fetch_add(&s->armed_cqs, 1);
-	set(&s->armed_at_ns, get(&s->active_at_ns));
 }
 
 void schedule_cq_disarmed(struct schedule *s)

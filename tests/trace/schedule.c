@@ -343,14 +343,6 @@ START_TEST(a_sleep_in_the_kernel_is_no_wait)
 }
 END_TEST
 
-static struct presence two[2];
-
-static void send_to_two(int times)
-{
-	for (int i = 0; i < times; i++)
-		schedule_sent_to(&s, &two[i % 2]);
-}
-
 START_TEST(a_process_shows_whether_it_sends_to_many)
 {
 	struct presence own = { .has_many_peers = 1 };
@@ -403,29 +395,6 @@ START_TEST(who_polls_and_sends_to_many_does_not_yield_after_a_send)
 	       "    10.0 program yielded for 10.0\n"
 	       "    10.0 program posts -> NOTHING\n"
 	       "  5010.0 program posts -> YIELD\n");
-}
-END_TEST
-
-/* It answers in turn what it has found. */
-START_TEST(acks_wait_longer_for_who_polls_and_sends_to_many)
-{
-	schedule_polled(&s, now_ns, PROGRAMS_CPU);
-	ck_assert_uint_eq(schedule_ack_hold_ns(&s, now_ns), 19200);
-	send_to_two(4);
-	ck_assert_uint_eq(schedule_ack_hold_ns(&s, now_ns), 307200);
-	pass(MS(5) - 1);
-	ck_assert_uint_eq(schedule_ack_hold_ns(&s, now_ns), 307200);
-	pass(1);
-	ck_assert_uint_eq(schedule_ack_hold_ns(&s, now_ns), 19200);
-	schedule_polled(&s, now_ns, PROGRAMS_CPU);
-	schedule_cq_armed(&s);
-	schedule_cq_disarmed(&s);
-	ck_assert_uint_eq(schedule_ack_hold_ns(&s, now_ns), 19200);
-	pass(MS(5));
-	schedule_polled(&s, now_ns, PROGRAMS_CPU);
-	ck_assert_uint_eq(schedule_ack_hold_ns(&s, now_ns), 307200);
-	slow_down(100);
-	ck_assert_uint_eq(schedule_ack_hold_ns(&s, now_ns), 1250000);
 }
 END_TEST
 
@@ -590,7 +559,6 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_process_shows_whether_it_sends_to_many);
 	tcase_add_test(tc, who_sends_to_many_yields_on);
 	tcase_add_test(tc, who_polls_and_sends_to_many_does_not_yield_after_a_send);
-	tcase_add_test(tc, acks_wait_longer_for_who_polls_and_sends_to_many);
 	tcase_add_test(tc, peers_on_another_host_count_as_many);
 	tcase_add_test(tc, who_sends_to_the_same_peer_again_waits_its_turn);
 	tcase_add_test(tc, who_gets_answers_soon_sleeps_for_20_ms_only);

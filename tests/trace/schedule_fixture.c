@@ -11,6 +11,7 @@ struct schedule s;
 uint64_t now_ns;
 bool engine_held;
 int background_cpu;
+struct presence two[2];
 static struct schedule_decision yielded; /* the last that was decided */
 static char trace[8192];
 static size_t trace_len;
@@ -169,6 +170,12 @@ void will_sleep(void)
 	const struct schedule_decision decision = schedule_program_will_sleep(&s);
 
 	note_decision("program will sleep", &decision);
+}
+
+void send_to_two(int times)
+{
+	for (int i = 0; i < times; i++)
+		schedule_sent_to(&s, &two[i % 2]);
 }
 
 /* The engine, released with this deadline. */

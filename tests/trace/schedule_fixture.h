@@ -42,6 +42,9 @@ void polls_packets(unsigned int n);
 /* A wait for a packet that comes after ns, unnoted. */
 void waits_for(uint64_t ns);
 void will_sleep(void);
+/* Sends to one and the other in turn, unnoted. */
+extern struct presence two[2];
+void send_to_two(int times);
 /* Waits of more than 96 us are long. */
 void wait_for_long(int times);
 /* Polls once, and sleeps in the kernel until a packet comes after 100 us, unnoted. */
