@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lib/progress/schedule_*.c decides for a client of a busy server that waits for events, as
- * traces in virtual time. */
+/* What lib/progress/schedule_*.c decides for a client of a busy server, as traces in virtual time. */
 #include "tests/suite.h"
 #include "tests/trace/schedule_fixture.h"
 
@@ -109,7 +108,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("schedule_events");
+	Suite *suite = suite_create("schedule_client");
 	TCase *tc = tcase_create("traces");
 
 	suite_add_tcase(suite, tc);
