@@ -33,6 +33,8 @@
  *   700 us (a slice)                               while no packet comes, 1 ms at most
  *   more than 32 units,   oversubscribed, 640 ms   SLEEP on the link, doubled up to 3200 units; a
  *   who waits its turn                             packet does not make the next sleep shorter
+ *   the same, of a server                          ... doubled up to 2 ms
+ *   that sends to many
  *
  * Yield to whom? A process shows in shared memory where and when its engine last ran. The peer is
  * the process of the device that this one sent to last. It runs if its engine ran within 24 units
@@ -47,14 +49,16 @@
  * whose waits mostly take more than 320 units, and which seldom sends to another peer than before,
  * waits its turn: it sleeps at once, also while its peer runs. Processes that each send to many, as
  * the ranks of a collective operation, yield: a yield runs those that they wait for. Peers on other
- * hosts count as many.
+ * hosts count as many. A process shows in shared memory whether it sends to many. The turn of such
+ * a server's client may come each millisecond: there the background thread steps back for 2 ms, and
+ * ACKs wait for 2.5 ms, or both threads of each client would wake up for nothing between answers.
  *
  * Events. A thread that waits for an event spins for 160 units, then sleeps until the background
  * thread reports the event: two threads wake up for a packet. A client of a server that sends to
  * many mostly waits for longer, and its spin keeps others from running. So one of its threads
  * sleeps at once, on the link and on its channel, 5 ms at most, and the background thread steps
  * back meanwhile. Polls while a completion queue is armed come right before such a wait: four in a
- * row return at once. A process shows in shared memory whether it sends to many.
+ * row return at once.
  *
  * A yield that is used takes two switches and what the other thread does: 8 units at least. More
  * threads spin than there are processors where a yield is expensive: it returns after the time

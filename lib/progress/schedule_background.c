@@ -76,9 +76,9 @@ static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, u
 static struct schedule_decision leave_to_pollers(struct schedule *s, uint64_t now_ns)
 {
 	/* Who waits for an event on the link says when it sleeps elsewhere. */
-	const bool may_sleep = atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event);
-
-	return step_back(s, now_ns, may_sleep ? step_back_min_ns(s) : s->step_back_ns);
+	if (atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event))
+		return step_back(s, now_ns, step_back_min_ns(s));
+	return step_back(s, now_ns, server_is_busy(s) ? STEP_BACK_LIMIT_NS : s->step_back_ns);
 }
 
 static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)

@@ -52,9 +52,26 @@ static inline uint64_t units_up_to(const struct schedule *s, uint32_t n, uint64_
 	return min_u64(units(s, n), limit_ns);
 }
 
+/* The one peer of this process sends to many. */
+static inline bool is_client(const struct schedule *s)
+{
+	const struct presence *peer = atomic_load_explicit(&s->peer, memory_order_relaxed);
+
+	return peer && atomic_load_explicit(&peer->has_many_peers, memory_order_relaxed) &&
+	       !turns_has_many_peers(&s->turns);
+}
+
+/* And lets it wait. */
+static inline bool server_is_busy(const struct schedule *s)
+{
+	return turns_must_wait(&s->turns) && is_client(s);
+}
+
 /* A processor slower than that of TICK_LIMIT_NS is more often late than it gains. */
 static inline uint64_t tick_ns(const struct schedule *s)
 {
+	if (server_is_busy(s))
+		return TICK_LIMIT_NS;
 	return units_up_to(s, TICK, TICK_LIMIT_NS);
 }
 

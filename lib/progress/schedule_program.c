@@ -44,6 +44,14 @@ static uint64_t sleep_min_ns(const struct schedule *s)
 	return units_up_to(s, SLEEP_MIN, SLEEP_LIMIT_NS);
 }
 
+static uint64_t sleep_max_ns(const struct schedule *s)
+{
+	if (server_is_busy(s))
+		return STEP_BACK_LIMIT_NS;
+	return units_up_to(s, turns_must_wait(&s->turns) ? SLEEP_TURN_MAX : SLEEP_MAX,
+			   SLEEP_LIMIT_NS);
+}
+
 void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void *arg)
 {
 	assert(is_engine_held);
@@ -135,21 +143,6 @@ static void wait_ended(struct schedule *s)
 	turns_waited(&s->turns, get(&s->active_at_ns) > began_ns + units(s, WAIT_LONG));
 }
 
-/* The one peer of this process sends to many. */
-static bool is_client(struct schedule *s)
-{
-	const struct presence *peer = atomic_load_explicit(&s->peer, memory_order_relaxed);
-
-	return peer && atomic_load_explicit(&peer->has_many_peers, memory_order_relaxed) &&
-	       !turns_has_many_peers(&s->turns);
-}
-
-/* Events of this process seldom come while it spins, and its spin keeps others from running. */
-static bool events_are_slow(struct schedule *s)
-{
-	return turns_must_wait(&s->turns) && is_client(s);
-}
-
 /* The peer has run lately, on another processor than this thread. */
 static bool peer_runs(struct schedule *s, uint64_t now_ns)
 {
@@ -235,7 +228,7 @@ static bool waits_for_event_next(struct schedule *s)
 {
 	const uint32_t polls = atomic_load_explicit(&s->armed_polls, memory_order_relaxed);
 
-	if (!atomic_load(&s->armed_cqs) || !events_are_slow(s) || polls == ARMED_POLLS)
+	if (!atomic_load(&s->armed_cqs) || !server_is_busy(s) || polls == ARMED_POLLS)
 		return false;
 	atomic_store_explicit(&s->armed_polls, polls + 1, memory_order_relaxed);
 	return true;
@@ -245,7 +238,7 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 {
 	const uint64_t longest_ns = get(&s->sleep_ns);
 
-	assert(longest_ns <= SLEEP_LIMIT_NS);
+	assert(longest_ns <= STEP_BACK_LIMIT_NS);
 	if (!get(&s->wait_began_ns))
 		set(&s->wait_began_ns, now_ns);
 	if (is_quiet(s, now_ns, QUIET_MAX) || waits_for_event_next(s))
@@ -272,13 +265,11 @@ void schedule_sleep_returned(struct schedule *s, const struct schedule_decision 
 			     bool timed_out)
 {
 	const uint32_t sleepers = atomic_fetch_sub(&s->sleepers, 1);
-	const uint32_t longest = turns_must_wait(&s->turns) ? SLEEP_TURN_MAX : SLEEP_MAX;
 
 	assert(slept->action == SCHEDULE_SLEEP);
 	assert(sleepers > 0);
 	if (timed_out)
-		set(&s->sleep_ns,
-		    min_u64(2 * slept->longest_ns, units_up_to(s, longest, SLEEP_LIMIT_NS)));
+		set(&s->sleep_ns, min_u64(2 * slept->longest_ns, sleep_max_ns(s)));
 	else if (!turns_must_wait(&s->turns))
 		set(&s->sleep_ns, sleep_min_ns(s));
 }
@@ -295,7 +286,7 @@ void schedule_polled_found(struct schedule *s, uint64_t now_ns)
 
 uint64_t schedule_event_spin_ns(struct schedule *s)
 {
-	return events_are_slow(s) ? 0 : units_up_to(s, EVENT_SPIN, EVENT_SPIN_LIMIT_NS);
+	return server_is_busy(s) ? 0 : units_up_to(s, EVENT_SPIN, EVENT_SPIN_LIMIT_NS);
 }
 
 /* Then the background thread listens again. */
@@ -307,7 +298,7 @@ uint64_t schedule_event_wait_ns(void)
 bool schedule_event_wait_began(struct schedule *s)
 {
 	/* A packet would wake each thread that sleeps on the link. */
-	if (!events_are_slow(s) || atomic_exchange(&s->awaits_event, true))
+	if (!server_is_busy(s) || atomic_exchange(&s->awaits_event, true))
 		return false;
 	atomic_store_explicit(&s->armed_polls, 0, memory_order_relaxed);
 	/* A program may wait without a poll before. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What lib/progress/schedule_*.c decides for a client of a busy server, as traces in virtual time. */
+/* What lib/progress/schedule_*.c decides for a client of a busy server, as traces in virtual
+ * time. */
 #include "tests/suite.h"
 #include "tests/trace/schedule_fixture.h"
 
@@ -94,15 +95,64 @@ START_TEST(a_wait_on_the_link_lets_the_background_thread_step_back_for_long)
 	ck_assert(schedule_event_wait_began(&s));
 	steps_back_beside_poller();
 	steps_back_beside_poller();
-	steps_back_beside_poller();
 	schedule_event_wait_ended(&s);
 	steps_back_beside_poller();
 	will_sleep();
-	expect("  1616.0 background -> STEP_BACK until 1664.0\n"
-	       "  1664.0 background -> STEP_BACK until 1760.0\n"
-	       "  1760.0 background -> STEP_BACK until 1952.0\n"
-	       "  1952.0 background -> STEP_BACK until 2000.0\n"
-	       "  2000.0 program will sleep -> WAKE_BACKGROUND\n");
+	expect("  1616.0 background -> STEP_BACK until 3616.0\n"
+	       "  3616.0 background -> STEP_BACK until 5616.0\n"
+	       "  5616.0 background -> STEP_BACK until 5664.0\n"
+	       "  5664.0 program will sleep -> WAKE_BACKGROUND\n");
+}
+END_TEST
+
+/* Its turn comes each millisecond or so. */
+START_TEST(a_poller_sleeps_for_two_milliseconds_at_most)
+{
+	struct schedule_decision decision;
+
+	wait_for_long(16);
+	polls_until_a_yield(10 * US);
+	for (int i = 0; i < 7; i++) {
+		decision = polls_empty(NEVER);
+		sleeps(&decision, true);
+	}
+	server.has_many_peers = 0;
+	decision = polls_empty(NEVER);
+	sleeps(&decision, true);
+	polls_empty(NEVER);
+	expect("  1616.0 program polls, finds nothing -> YIELD\n"
+	       "  1626.0 program yielded for 10.0\n"
+	       "  1626.0 program polls, finds nothing -> SLEEP until 1674.0\n"
+	       "  1674.0 program wakes, no packet\n"
+	       "  1674.0 program polls, finds nothing -> SLEEP until 1770.0\n"
+	       "  1770.0 program wakes, no packet\n"
+	       "  1770.0 program polls, finds nothing -> SLEEP until 1962.0\n"
+	       "  1962.0 program wakes, no packet\n"
+	       "  1962.0 program polls, finds nothing -> SLEEP until 2346.0\n"
+	       "  2346.0 program wakes, no packet\n"
+	       "  2346.0 program polls, finds nothing -> SLEEP until 3114.0\n"
+	       "  3114.0 program wakes, no packet\n"
+	       "  3114.0 program polls, finds nothing -> SLEEP until 4650.0\n"
+	       "  4650.0 program wakes, no packet\n"
+	       "  4650.0 program polls, finds nothing -> SLEEP until 6650.0\n"
+	       "  6650.0 program wakes, no packet\n"
+	       "  6650.0 program polls, finds nothing -> SLEEP until 8650.0\n"
+	       "  8650.0 program wakes, no packet\n"
+	       "  8650.0 program polls, finds nothing -> SLEEP until 9610.0\n");
+}
+END_TEST
+
+/* The background thread does not wake up earlier for an ACK: the next request takes it along. */
+START_TEST(held_acks_wait_for_as_long)
+{
+	wait_for_long(16);
+	background();
+	released(now_ns + 19 * US, true);
+	server.has_many_peers = 0;
+	released(now_ns + 19 * US, true);
+	expect("  1616.0 background -> STEP_BACK until 3616.0\n"
+	       "  1616.0 engine released -> NOTHING\n"
+	       "  1616.0 engine released -> WAKE_BACKGROUND\n");
 }
 END_TEST
 
@@ -118,5 +168,7 @@ int main(void)
 	tcase_add_test(tc, a_wait_on_the_link_begins_with_the_last_poll);
 	tcase_add_test(tc, the_polls_before_a_wait_on_the_link_are_short);
 	tcase_add_test(tc, a_wait_on_the_link_lets_the_background_thread_step_back_for_long);
+	tcase_add_test(tc, a_poller_sleeps_for_two_milliseconds_at_most);
+	tcase_add_test(tc, held_acks_wait_for_as_long);
 	return suite_run(suite);
 }
