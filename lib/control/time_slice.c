@@ -21,14 +21,16 @@ struct attributes {
 /* What the calling thread had before; 0: it has that. */
 static __thread uint64_t before_ns;
 
-/* Returns the slice that the thread had, 0: none is known, and it keeps that. */
+/* Returns the slice that the thread had, 0: none is known, and it keeps that. A thread with a short
+ * one may have got SCHED_BATCH since (wakeup.h). */
 static uint64_t exchange(uint64_t slice_ns)
 {
 	struct attributes attr = { 0 };
 	uint64_t had_ns;
 
 	if (syscall(SYS_sched_getattr, 0, &attr, (unsigned int)sizeof(attr), 0u) ||
-	    attr.policy != SCHED_OTHER || attr.runtime_ns == 0)
+	    (attr.policy != SCHED_OTHER && !(before_ns && attr.policy == SCHED_BATCH)) ||
+	    attr.runtime_ns == 0)
 		return 0;
 	had_ns = attr.runtime_ns;
 	attr.size = sizeof(attr);

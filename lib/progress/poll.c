@@ -14,6 +14,7 @@
 #include "emu/engine.h"
 #include "emu/min.h"
 #include "lib/control/time_slice.h"
+#include "lib/control/wakeup.h"
 #include "lib/progress/measure.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
@@ -61,6 +62,10 @@ static void sleep_on_link(struct progress *progress, const struct schedule_decis
 	long ready;
 
 	assert(decision->until_ns >= now_ns);
+	if (decision->lets_others_go_on)
+		ctl_wakeup_defer();
+	else
+		ctl_wakeup_restore();
 	ready = wait_on_link(progress, -1, decision->until_ns - now_ns);
 	schedule_sleep_returned(&progress->schedule, decision, ready == 0);
 }
@@ -85,6 +90,7 @@ static void carry_out(struct progress *progress, struct schedule_decision decisi
 	case SCHEDULE_YIELD:
 		if (decision.measures)
 			now_ns = measure_call(&progress->schedule);
+		ctl_wakeup_restore();
 		sched_yield();
 		if (schedule_yield_returned(&progress->schedule, &decision, now_ns, clock_now_ns()))
 			ctl_slice_shorten();
@@ -228,6 +234,7 @@ int progress_wait_for_event(struct progress *progress, int fd, uint64_t until_ns
 
 	if (!schedule_event_wait_began(&progress->schedule))
 		return EAGAIN;
+	ctl_wakeup_defer();
 	err = poll_and_wait(progress, fd, until_ns);
 	schedule_event_wait_ended(&progress->schedule);
 	return err;
@@ -235,6 +242,7 @@ int progress_wait_for_event(struct progress *progress, int fd, uint64_t until_ns
 
 void progress_program_will_sleep(struct progress *progress)
 {
+	ctl_wakeup_restore();
 	carry_out(progress, schedule_program_will_sleep(&progress->schedule), 0);
 }
 

@@ -14,6 +14,7 @@
 #include "emu/supported.h"
 #include "lib/control/published.h"
 #include "lib/control/time_slice.h"
+#include "lib/control/wakeup.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
@@ -171,6 +172,7 @@ void progress_exit(struct progress *progress)
 void progress_stop(struct progress *progress)
 {
 	atomic_store(&progress->is_changing, true);
+	ctl_wakeup_restore();
 	progress_thread_stop(progress);
 	if (RXE_PERSISTENCE_SUPPORTED)
 		persist_stop(&progress->persist);
@@ -201,6 +203,7 @@ void progress_drop_in_child(struct progress *progress)
 	init_lock(progress);
 	schedule_forked(&progress->schedule);
 	ctl_slice_restore();
+	ctl_wakeup_restore();
 	if (RXE_PERSISTENCE_SUPPORTED)
 		persist_init(&progress->persist);
 	if (atomic_load(&progress->is_changing))

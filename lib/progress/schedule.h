@@ -52,6 +52,8 @@
  * hosts count as many. A process shows in shared memory whether it sends to many. The turn of such
  * a server's client may come each millisecond: there the background thread steps back for 2 ms, and
  * ACKs wait for 2.5 ms, or both threads of each client would wake up for nothing between answers.
+ * The server has had more time than its clients, so each wake-up would take its processor: both
+ * threads of a client let others go on (lib/control/wakeup.h), until they sleep or yield otherwise.
  *
  * Events. A thread that waits for an event spins for 160 units, then sleeps until the background
  * thread reports the event: two threads wake up for a packet. A client of a server that sends to
@@ -157,6 +159,8 @@ struct schedule_decision {
 	uint64_t longest_ns;
 	/* SCHEDULE_YIELD: before it the thread measures a system call. The thread is a poller. */
 	bool measures, polls;
+	/* SCHEDULE_SLEEP, SCHEDULE_STEP_BACK: when the thread wakes up, others go on. */
+	bool lets_others_go_on;
 };
 
 /* When something is due; UINT64_MAX: nothing is. */

@@ -20,11 +20,6 @@
 static_assert(STEP_BACK_MAX < TICK && STEP_BACK_LIMIT_NS < TICK_LIMIT_NS,
 	      "a step back ends before the next tick");
 
-static struct schedule_decision decide_until(enum schedule_action action, uint64_t until_ns)
-{
-	return (struct schedule_decision){ .action = action, .until_ns = until_ns };
-}
-
 /* A poller yielded the processor that this thread has got. */
 static bool yielder_is_near(struct schedule *s, uint64_t polled_at_ns, uint64_t now_ns)
 {
@@ -70,7 +65,11 @@ static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, u
 	s->state = SCHEDULE_STEPPING_BACK;
 	s->polled_before_ns = get(&s->last_poll_ns);
 	atomic_store(&s->background_due_ns, until_ns);
-	return decide_until(SCHEDULE_STEP_BACK, until_ns);
+	return (struct schedule_decision){
+		.action = SCHEDULE_STEP_BACK,
+		.until_ns = until_ns,
+		.lets_others_go_on = server_is_busy(s),
+	};
 }
 
 static struct schedule_decision leave_to_pollers(struct schedule *s, uint64_t now_ns)

@@ -258,6 +258,7 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 		.action = SCHEDULE_SLEEP,
 		.until_ns = now_ns + min_u64(due_ns - now_ns, longest_ns),
 		.longest_ns = longest_ns,
+		.lets_others_go_on = server_is_busy(s),
 	};
 }
 

@@ -19,6 +19,7 @@
 
 #include "emu/engine.h"
 #include "lib/control/time_slice.h"
+#include "lib/control/wakeup.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/measure.h"
 #include "lib/progress/progress.h"
@@ -148,11 +149,17 @@ static void wait_on_link(struct progress *progress)
 			wait_for_events(progress, 0);
 }
 
-static void step_back(struct progress *progress, uint64_t ns)
+static void step_back(struct progress *progress, const struct schedule_decision *decision,
+		      uint64_t now_ns)
 {
+	const uint64_t ns = decision->until_ns - now_ns;
 	int n;
 
 	assert(ns > 0 && ns < LONGEST_WAIT_NS);
+	if (decision->lets_others_go_on)
+		ctl_wakeup_defer();
+	else
+		ctl_wakeup_restore();
 	n = wait_for_events(progress, ns);
 	progress->has_waited = true;
 	schedule_step_back_returned(&progress->schedule, clock_now_ns(), sched_getcpu(), n != 0);
@@ -225,8 +232,11 @@ static void *thread_main(void *arg)
 			schedule_background_next(&progress->schedule, now_ns, sched_getcpu());
 
 		switch (decision.action) {
-		case SCHEDULE_WAIT_ON_LINK: wait_on_link(progress); break;
-		case SCHEDULE_STEP_BACK: step_back(progress, decision.until_ns - now_ns); break;
+		case SCHEDULE_WAIT_ON_LINK:
+			ctl_wakeup_restore();
+			wait_on_link(progress);
+			break;
+		case SCHEDULE_STEP_BACK: step_back(progress, &decision, now_ns); break;
 		case SCHEDULE_LOOK_AT_LINK: look_at_link(progress); break;
 		case SCHEDULE_RUN_ENGINE: run_engine(progress); break;
 		case SCHEDULE_YIELD: yield(progress, decision.measures); break;

@@ -98,9 +98,9 @@ START_TEST(a_wait_on_the_link_lets_the_background_thread_step_back_for_long)
 	schedule_event_wait_ended(&s);
 	steps_back_beside_poller();
 	will_sleep();
-	expect("  1616.0 background -> STEP_BACK until 3616.0\n"
-	       "  3616.0 background -> STEP_BACK until 5616.0\n"
-	       "  5616.0 background -> STEP_BACK until 5664.0\n"
+	expect("  1616.0 background -> STEP_BACK until 3616.0, lets others go on\n"
+	       "  3616.0 background -> STEP_BACK until 5616.0, lets others go on\n"
+	       "  5616.0 background -> STEP_BACK until 5664.0, lets others go on\n"
 	       "  5664.0 program will sleep -> WAKE_BACKGROUND\n");
 }
 END_TEST
@@ -122,19 +122,19 @@ START_TEST(a_poller_sleeps_for_two_milliseconds_at_most)
 	polls_empty(NEVER);
 	expect("  1616.0 program polls, finds nothing -> YIELD\n"
 	       "  1626.0 program yielded for 10.0\n"
-	       "  1626.0 program polls, finds nothing -> SLEEP until 1674.0\n"
+	       "  1626.0 program polls, finds nothing -> SLEEP until 1674.0, lets others go on\n"
 	       "  1674.0 program wakes, no packet\n"
-	       "  1674.0 program polls, finds nothing -> SLEEP until 1770.0\n"
+	       "  1674.0 program polls, finds nothing -> SLEEP until 1770.0, lets others go on\n"
 	       "  1770.0 program wakes, no packet\n"
-	       "  1770.0 program polls, finds nothing -> SLEEP until 1962.0\n"
+	       "  1770.0 program polls, finds nothing -> SLEEP until 1962.0, lets others go on\n"
 	       "  1962.0 program wakes, no packet\n"
-	       "  1962.0 program polls, finds nothing -> SLEEP until 2346.0\n"
+	       "  1962.0 program polls, finds nothing -> SLEEP until 2346.0, lets others go on\n"
 	       "  2346.0 program wakes, no packet\n"
-	       "  2346.0 program polls, finds nothing -> SLEEP until 3114.0\n"
+	       "  2346.0 program polls, finds nothing -> SLEEP until 3114.0, lets others go on\n"
 	       "  3114.0 program wakes, no packet\n"
-	       "  3114.0 program polls, finds nothing -> SLEEP until 4650.0\n"
+	       "  3114.0 program polls, finds nothing -> SLEEP until 4650.0, lets others go on\n"
 	       "  4650.0 program wakes, no packet\n"
-	       "  4650.0 program polls, finds nothing -> SLEEP until 6650.0\n"
+	       "  4650.0 program polls, finds nothing -> SLEEP until 6650.0, lets others go on\n"
 	       "  6650.0 program wakes, no packet\n"
 	       "  6650.0 program polls, finds nothing -> SLEEP until 8650.0\n"
 	       "  8650.0 program wakes, no packet\n"
@@ -150,7 +150,7 @@ START_TEST(held_acks_wait_for_as_long)
 	released(now_ns + 19 * US, true);
 	server.has_many_peers = 0;
 	released(now_ns + 19 * US, true);
-	expect("  1616.0 background -> STEP_BACK until 3616.0\n"
+	expect("  1616.0 background -> STEP_BACK until 3616.0, lets others go on\n"
 	       "  1616.0 engine released -> NOTHING\n"
 	       "  1616.0 engine released -> WAKE_BACKGROUND\n");
 }

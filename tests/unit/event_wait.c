@@ -18,6 +18,7 @@
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
 #include "tests/suite.h"
+#include "tests/unit/thread_named.h"
 
 #define SLOT	3u
 #define WAIT_NS 20000000000ull
@@ -26,7 +27,7 @@
 
 static struct vb_device *dev;
 static struct progress *progress;
-static struct presence server = { .has_many_peers = 1 };
+static struct presence server;
 static int channel;
 static pthread_t waiter;
 static _Atomic uint32_t handled;
@@ -36,6 +37,7 @@ static void setup(void)
 {
 	static const struct progress_owner owner = { 0 };
 
+	server.has_many_peers = 1;
 	dev = device_new_on_udp(SLOT, &owner);
 	progress = &dev->progress;
 	ck_assert_int_eq(progress_start(progress), 0);
@@ -168,6 +170,79 @@ START_TEST(a_signal_of_sa_restart_does_not_end_it)
 }
 END_TEST
 
+static void expect_policy(int policy)
+{
+	ck_assert_int_eq(sched_getscheduler(0), policy);
+}
+
+/* A server is busy, and the client's wake-up would take its processor. Until the client yields,
+ * sleeps for longer, or stops. */
+START_TEST(a_client_lets_others_go_on)
+{
+	void (*const end[])(struct progress * progress) = {
+		progress_poll,
+		progress_program_will_sleep,
+		progress_stop,
+	};
+
+	for (size_t i = 0; i < sizeof(end) / sizeof(end[0]); i++) {
+		expect_policy(SCHED_OTHER);
+		ck_assert_int_eq(wait_for(MS_NS), 0);
+		expect_policy(SCHED_BATCH);
+		end[i](progress);
+		expect_policy(SCHED_OTHER);
+	}
+}
+END_TEST
+
+static void be_oversubscribed(void)
+{
+	atomic_store(&progress->schedule.oversubscribed_at_ns, clock_now_ns());
+}
+
+START_TEST(a_client_that_polls_lets_others_go_on)
+{
+	be_oversubscribed();
+	progress_poll(progress);
+	expect_policy(SCHED_BATCH);
+	/* It still sleeps at polls, but not for a server. */
+	server.has_many_peers = 0;
+	progress_poll(progress);
+	expect_policy(SCHED_OTHER);
+}
+END_TEST
+
+/* Polls beside the background thread until that has the policy. */
+static void poll_until_thread_has(int policy)
+{
+	const pid_t thread = thread_named("rxe_dm");
+
+	ck_assert_int_ne(thread, 0);
+	while (sched_getscheduler(thread) != policy) {
+		be_oversubscribed();
+		progress_poll(progress);
+		progress_thread_wake(progress);
+	}
+}
+
+START_TEST(its_background_thread_lets_others_go_on)
+{
+	ck_assert(progress_lock(progress));
+	ck_assert_int_eq(progress_thread_start(progress), 0);
+	pthread_mutex_unlock(&progress->lock);
+	progress_threads_await_start();
+	poll_until_thread_has(SCHED_BATCH);
+	server.has_many_peers = 0;
+	poll_until_thread_has(SCHED_OTHER);
+	server.has_many_peers = 1;
+	poll_until_thread_has(SCHED_BATCH);
+	/* The program polls no more, and the thread serves it. */
+	while (sched_getscheduler(thread_named("rxe_dm")) != SCHED_OTHER)
+		progress_program_will_sleep(progress);
+	progress_thread_stop(progress);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("event_wait");
@@ -181,5 +256,8 @@ int main(void)
 	tcase_add_test(tcase, beside_a_thread_that_runs_the_engine_it_sleeps_on_the_channel);
 	tcase_add_test(tcase, a_signal_ends_it);
 	tcase_add_test(tcase, a_signal_of_sa_restart_does_not_end_it);
+	tcase_add_test(tcase, a_client_lets_others_go_on);
+	tcase_add_test(tcase, a_client_that_polls_lets_others_go_on);
+	tcase_add_test(tcase, its_background_thread_lets_others_go_on);
 	return suite_run(suite);
 }

@@ -2,7 +2,6 @@
 /* What the engine is told about its device, its turns, and what a poll does after one: over a link
  * that the test plays, in a process without a server. */
 #include <check.h>
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -35,6 +34,7 @@
 #include "tests/suite.h"
 #include "tests/unit/attributes.h"
 #include "tests/unit/private_network.h"
+#include "tests/unit/thread_named.h"
 
 #define SLOT  3u
 #define OTHER 5u
@@ -593,30 +593,6 @@ START_TEST(after_a_step_back_the_link_is_looked_at)
 }
 END_TEST
 
-/* The thread of this process that has this name, or 0. */
-static long thread_named(const char *wanted)
-{
-	DIR *dir = opendir("/proc/self/task");
-	const struct dirent *entry;
-	long ret = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (!ret && (entry = readdir(dir))) {
-		char path[300], name[32] = "";
-		FILE *comm;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
-		comm = fopen(path, "re");
-		if (!comm)
-			continue;
-		if (fgets(name, sizeof(name), comm) && strcmp(name, wanted) == 0)
-			ret = strtol(entry->d_name, NULL, 10);
-		fclose(comm);
-	}
-	closedir(dir);
-	return ret;
-}
-
 /* Its timers are exact to 1 ns, where others may be 50 us late. Needs CAP_SYS_NICE to see that. */
 START_TEST(the_background_thread_has_exact_timers)
 {
@@ -626,8 +602,8 @@ START_TEST(the_background_thread_has_exact_timers)
 
 	start_thread();
 	ck_assert(reaches(&waits, 1));
-	ck_assert_int_ne(thread_named("rxe_dm\n"), 0);
-	snprintf(path, sizeof(path), "/proc/%ld/timerslack_ns", thread_named("rxe_dm\n"));
+	ck_assert_int_ne(thread_named("rxe_dm"), 0);
+	snprintf(path, sizeof(path), "/proc/%d/timerslack_ns", thread_named("rxe_dm"));
 	file = fopen(path, "re");
 	if (file && fscanf(file, "%lu", &slack_ns) == 1)
 		ck_assert_uint_eq(slack_ns, 1);
@@ -647,7 +623,7 @@ START_TEST(the_background_thread_blocks_signals)
 
 	start_thread();
 	ck_assert(reaches(&waits, 1));
-	snprintf(path, sizeof(path), "/proc/self/task/%ld/status", thread_named("rxe_dm\n"));
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread_named("rxe_dm"));
 	file = fopen(path, "re");
 	ck_assert_ptr_nonnull(file);
 	while (!mask && fgets(line, sizeof(line), file)) {
