@@ -29,8 +29,8 @@
 /* Turns after which progress_run_dry() ends although packets still arrive: more than a socket
  * holds. */
 #define DRY_TURNS 64
-/* Time between two checks of the device's descriptors: one system call for each. */
-#define CHECK_DESCRIPTORS_NS 1000000u
+/* Time between two checks of the device's descriptors: one system call for each, 11 in all. */
+#define CHECK_DESCRIPTORS_NS 10000000u
 
 bool progress_lock(struct progress *progress)
 {

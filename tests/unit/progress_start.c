@@ -24,6 +24,7 @@
 #include "device_fixture.h"
 #include "emu/supported.h"
 #include "lib/control/client.h"
+#include "lib/control/wakeup.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/unkind.h"
 #include "net/link/capture/tail.h"
@@ -174,7 +175,7 @@ static int look_as_child(uint32_t descriptors)
 	if (progress_start(progress) != 0)
 		return 6;
 	progress_stop(progress);
-	return 0;
+	return sched_getscheduler(0) == SCHED_OTHER ? 0 : 7;
 }
 
 /* fork() while a thread of the parent runs the engine, and another one makes memory persistent. The
@@ -189,11 +190,14 @@ START_TEST(a_child_begins_without_the_parent_s_device)
 	start_thread();
 	progress->persist.has_thread = true;
 	progress_threads_await_start();
+	ctl_wakeup_defer();
 	pthread_mutex_lock(&progress->lock);
 	child = fork();
 	if (child == 0)
 		_exit(look_as_child(before));
 	pthread_mutex_unlock(&progress->lock);
+	ck_assert_int_eq(sched_getscheduler(0), SCHED_BATCH);
+	ctl_wakeup_restore();
 	progress->persist.has_thread = false;
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
