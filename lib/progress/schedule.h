@@ -104,6 +104,10 @@
  * thread takes them, the program finds completions at each poll and never runs the engine, so there
  * the thread leaves at once, and a poll that finds something shows that the program polls.
  *
+ * Steps back are of 160 units at first, twice as long each time that the program polled meanwhile,
+ * up to 2560. They stay short for 5 ms after a completion queue was armed: a program that sleeps on
+ * a channel's descriptor arms right before, UCX arms once and polls on.
+ *
  * The background thread gives way by a sleep: after a yield the kernel may well run it again, and
  * again, before a poller that waits for the same processor. It serves on after a packet for as long
  * as going to sleep and waking up would take.
@@ -203,8 +207,10 @@ struct schedule {
 	_Atomic int active_cpu;
 	/* Requests are posted whose completions have not come. */
 	_Atomic bool expecting;
-	/* Completion queues whose program wants an event. */
+	/* Completion queues whose program wants an event. When it last posted or polled before it
+	 * armed one. */
 	_Atomic uint32_t armed_cqs;
+	_Atomic uint64_t armed_at_ns;
 	/* Arrivals that pollers found since the background thread last found one; stops at 8. */
 	_Atomic uint32_t poller_arrivals;
 	/* When the last yield returned soon, and how long there is no other; 0: it did not. */

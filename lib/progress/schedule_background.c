@@ -72,10 +72,17 @@ static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, u
 	};
 }
 
+/* The program does not say so if it sleeps on a channel's descriptor. It arms a completion queue
+ * right before. Who waits for an event on the link says when it sleeps elsewhere. */
+static bool may_sleep(struct schedule *s, uint64_t now_ns)
+{
+	return atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event) &&
+	       !polled_long_ago(get(&s->armed_at_ns), now_ns);
+}
+
 static struct schedule_decision leave_to_pollers(struct schedule *s, uint64_t now_ns)
 {
-	/* Who waits for an event on the link says when it sleeps elsewhere. */
-	if (atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event))
+	if (may_sleep(s, now_ns))
 		return step_back(s, now_ns, step_back_min_ns(s));
 	return step_back(s, now_ns, server_is_busy(s) ? STEP_BACK_LIMIT_NS : s->step_back_ns);
 }

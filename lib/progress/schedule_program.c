@@ -334,6 +334,7 @@ struct schedule_decision schedule_program_will_sleep(struct schedule *s)
 void schedule_cq_armed(struct schedule *s)
 {
 	atomic_fetch_add(&s->armed_cqs, 1);
+	set(&s->armed_at_ns, get(&s->active_at_ns));
 }
 
 void schedule_cq_disarmed(struct schedule *s)

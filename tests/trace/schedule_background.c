@@ -44,6 +44,23 @@ START_TEST(armed_completion_queues_keep_steps_back_short)
 }
 END_TEST
 
+/* UCX arms one when it connects, and polls. */
+START_TEST(a_completion_queue_that_was_armed_long_ago_does_not)
+{
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	schedule_cq_armed(&s);
+	pass(MS(5) - 1 * US);
+	polls_packets(8);
+	steps_back_beside_poller();
+	steps_back_beside_poller();
+	steps_back_beside_poller();
+	expect("  4999.0 program polls, finds 8 packets\n"
+	       "  4999.0 background -> STEP_BACK until 5047.0\n"
+	       "  5047.0 background -> STEP_BACK until 5143.0\n"
+	       "  5143.0 background -> STEP_BACK until 5335.0\n");
+}
+END_TEST
+
 START_TEST(a_program_that_will_sleep_brings_the_background_thread_back)
 {
 	will_sleep();
@@ -619,6 +636,7 @@ static Suite *schedule_suite(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_poller_takes_the_background_thread_off_the_link);
 	tcase_add_test(tc, armed_completion_queues_keep_steps_back_short);
+	tcase_add_test(tc, a_completion_queue_that_was_armed_long_ago_does_not);
 	tcase_add_test(tc, a_program_that_will_sleep_brings_the_background_thread_back);
 	tcase_add_test(tc, a_poll_during_a_step_back_counts);
 	tcase_add_test(tc, a_packet_beside_a_poller_is_the_poller_s);

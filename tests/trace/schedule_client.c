@@ -89,9 +89,8 @@ END_TEST
 /* Although a completion queue is armed: who sleeps there says when it sleeps elsewhere. */
 START_TEST(a_wait_on_the_link_lets_the_background_thread_step_back_for_long)
 {
+	wait_for_long(16);
 	schedule_cq_armed(&s);
-	for (int i = 0; i < 16; i++)
-		waits_for(100 * US);
 	ck_assert(schedule_event_wait_began(&s));
 	steps_back_beside_poller();
 	steps_back_beside_poller();
