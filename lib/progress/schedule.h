@@ -96,9 +96,11 @@
  * arrival that wakes the background thread beside a poller that is near counts as the poller's: on
  * some kernels the poller's yields would else run the background thread, which finds each packet
  * first. A poller is near when it polled within 64 units, sleeps on the link, or holds the engine;
- * also while it yields, for 160 units after its poll, if this thread has its processor. On one
- * processor each arrival wakes this thread before the poller, which waits for that processor.
- * A poller that finds what arrives takes the background thread off the link (WAKE_BACKGROUND): each
+ * also while it yields, for 160 units after its poll, if this thread has its processor. In a
+ * process that sends to many it is near for 2560 units if its last yield ran others, and no
+ * completion queue was armed within 5 ms: it polls whenever it has its processor, and yields. On
+ * one processor each arrival wakes this thread before the poller, which waits for that processor. A
+ * poller that finds what arrives takes the background thread off the link (WAKE_BACKGROUND): each
  * packet would wake that thread for nothing, at the sender's cost. A program that is about to sleep
  * in the kernel brings it back. A server of many peers always has packets: once the background
  * thread takes them, the program finds completions at each poll and never runs the engine, so there
@@ -197,8 +199,9 @@ struct schedule {
 	 * host that it sent to last; NULL: it sent to another host. */
 	struct presence *own;
 	const struct presence *_Atomic peer;
-	/* When a thread of the program last polled; 0 once it found something and expects nothing
-	 * more: it may do anything next, such as spin on its own memory. */
+	/* When a thread of the program last polled; FOUND_ALL_NS once it found something and
+	 * expects nothing more: it may do anything next, such as spin on its own memory. 0: it is
+	 * about to sleep in the kernel. */
 	_Atomic uint64_t polled_at_ns;
 	/* When it last polled an empty completion queue, whatever arrived then. */
 	_Atomic uint64_t last_poll_ns;

@@ -13,6 +13,7 @@
 /* A poller is near for this long after a poll. */
 #define POLLER_NEAR   64u
 #define YIELDER_NEAR  160u
+#define SHARER_NEAR   2560u
 #define GIVE_WAY      64u
 #define STEP_BACK_MAX 2560u
 
@@ -28,10 +29,28 @@ static bool yielder_is_near(struct schedule *s, uint64_t polled_at_ns, uint64_t 
 	       polled_at_ns + units(s, YIELDER_NEAR) > now_ns;
 }
 
+/* The program does not say so if it sleeps on a channel's descriptor. It arms a completion queue
+ * right before. Who waits for an event on the link says when it sleeps elsewhere. */
+static bool may_sleep(struct schedule *s, uint64_t now_ns)
+{
+	return atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event) &&
+	       !polled_long_ago(get(&s->armed_at_ns), now_ns);
+}
+
+/* It shares its processor with others: its last yield ran them. It polls whenever it has the
+ * processor, and the time in between is theirs. */
+static bool poller_shares(struct schedule *s, uint64_t now_ns)
+{
+	return turns_has_many_peers(&s->turns) && get(&s->quiet_ns) == 0 && !may_sleep(s, now_ns) &&
+	       get(&s->last_poll_ns) + units_up_to(s, SHARER_NEAR, STEP_BACK_LIMIT_NS) > now_ns;
+}
+
 static bool poller_is_near(struct schedule *s, uint64_t now_ns)
 {
 	const uint64_t polled_at_ns = atomic_load(&s->polled_at_ns);
 
+	if (polled_at_ns && poller_shares(s, now_ns))
+		return true;
 	if (!polled_at_ns || polled_long_ago(polled_at_ns, now_ns))
 		return false;
 	/* A long message keeps a poller inside the engine for longer than POLLER_NEAR. */
@@ -70,14 +89,6 @@ static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, u
 		.until_ns = until_ns,
 		.lets_others_go_on = server_is_busy(s),
 	};
-}
-
-/* The program does not say so if it sleeps on a channel's descriptor. It arms a completion queue
- * right before. Who waits for an event on the link says when it sleeps elsewhere. */
-static bool may_sleep(struct schedule *s, uint64_t now_ns)
-{
-	return atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event) &&
-	       !polled_long_ago(get(&s->armed_at_ns), now_ns);
 }
 
 static struct schedule_decision leave_to_pollers(struct schedule *s, uint64_t now_ns)

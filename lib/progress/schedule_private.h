@@ -9,6 +9,9 @@
 
 /* Times in units of call_cost.h. */
 
+/* A time long ago: the program found all that it expected. */
+#define FOUND_ALL_NS 1u
+
 #define STEP_BACK_ARRIVALS 8u
 #define STEP_BACK_MIN	   160u
 /* A yield that lasts longer shows that a program spins: an interrupt takes no longer. */

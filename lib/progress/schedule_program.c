@@ -282,7 +282,7 @@ bool schedule_expects_more(struct schedule *s)
 
 void schedule_polled_found(struct schedule *s, uint64_t now_ns)
 {
-	set(&s->polled_at_ns, schedule_expects_more(s) ? now_ns : 0);
+	set(&s->polled_at_ns, schedule_expects_more(s) ? now_ns : FOUND_ALL_NS);
 }
 
 uint64_t schedule_event_spin_ns(struct schedule *s)

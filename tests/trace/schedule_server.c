@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What lib/progress/schedule_*.c decides for a server of many clients, as traces in virtual
- * time. */
+/* What lib/progress/schedule_*.c decides for a process that sends to many, a server or a rank of a
+ * collective operation, as traces in virtual time. */
 #include "tests/suite.h"
 #include "tests/trace/schedule_fixture.h"
 
@@ -66,7 +66,7 @@ START_TEST(armed_completion_queues_change_nothing)
 }
 END_TEST
 
-static void serves(void)
+static void a_packet_wakes_the_background_thread(void)
 {
 	background();
 	link_wakes();
@@ -76,7 +76,7 @@ static void serves(void)
 /* The background thread began to serve while the program had lost its processor. */
 START_TEST(its_packets_are_left_to_a_poller_that_is_near)
 {
-	serves();
+	a_packet_wakes_the_background_thread();
 	released(NEVER, true);
 	runs_engine(OTHER_CPU, true);
 	background();
@@ -105,7 +105,7 @@ START_TEST(one_that_sends_to_one_is_served_on)
 {
 	for (int i = 0; i < 8; i++)
 		schedule_sent_to(&s, &two[1]);
-	serves();
+	a_packet_wakes_the_background_thread();
 	released(NEVER, true);
 	schedule_polled_found(&s, now_ns);
 	runs_engine(OTHER_CPU, true);
@@ -116,6 +116,105 @@ START_TEST(one_that_sends_to_one_is_served_on)
 	       "     0.0 engine released -> NOTHING\n"
 	       "     0.0 background ran the engine, packet\n"
 	       "     0.0 background -> RUN_ENGINE\n");
+}
+END_TEST
+
+/* A rank of a collective operation: its yields run other ranks. */
+static void shares_its_processor(void)
+{
+	polls_packets(8);
+	polls_empty(NEVER);
+	yields_for(10 * US);
+}
+
+START_TEST(a_poller_that_shares_its_processor_stays_near)
+{
+	shares_its_processor();
+	pass(757 * US);
+	background();
+	schedule_step_back_returned(&s, now_ns, background_cpu, true);
+	pass(1 * US);
+	a_packet_wakes_the_background_thread();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "    10.0 program yielded for 10.0\n"
+	       "   767.0 background -> STEP_BACK until 815.0\n"
+	       "   768.0 background -> WAIT_ON_LINK\n"
+	       "   768.0 background wakes\n"
+	       "   768.0 background -> RUN_ENGINE\n");
+}
+END_TEST
+
+START_TEST(it_stays_near_when_it_found_all)
+{
+	shares_its_processor();
+	released(NEVER, false);
+	schedule_polled_found(&s, now_ns);
+	pass(100 * US);
+	background();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "    10.0 program yielded for 10.0\n"
+	       "    10.0 engine released -> NOTHING\n"
+	       "   110.0 background -> STEP_BACK until 158.0\n");
+}
+END_TEST
+
+/* It may spin on its own memory between its polls. */
+START_TEST(a_poller_with_a_processor_of_its_own_does_not)
+{
+	polls_packets(8);
+	polls_empty(NEVER);
+	yields_for(1 * US);
+	pass(99 * US);
+	a_packet_wakes_the_background_thread();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "     1.0 program yielded for 1.0\n"
+	       "   100.0 background -> WAIT_ON_LINK\n"
+	       "   100.0 background wakes\n"
+	       "   100.0 background -> RUN_ENGINE\n");
+}
+END_TEST
+
+START_TEST(a_poller_that_sends_to_one_does_not)
+{
+	for (int i = 0; i < 8; i++)
+		schedule_sent_to(&s, &two[1]);
+	shares_its_processor();
+	pass(90 * US);
+	background();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "    10.0 program yielded for 10.0\n"
+	       "   100.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
+START_TEST(a_program_that_sleeps_does_not)
+{
+	shares_its_processor();
+	will_sleep();
+	background();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "    10.0 program yielded for 10.0\n"
+	       "    10.0 program will sleep -> NOTHING\n"
+	       "    10.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
+/* On a channel's descriptor. */
+START_TEST(a_program_that_may_sleep_does_not)
+{
+	shares_its_processor();
+	schedule_cq_armed(&s);
+	pass(90 * US);
+	background();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "    10.0 program yielded for 10.0\n"
+	       "   100.0 background -> WAIT_ON_LINK\n");
 }
 END_TEST
 
@@ -132,5 +231,11 @@ int main(void)
 	tcase_add_test(tc, armed_completion_queues_change_nothing);
 	tcase_add_test(tc, its_packets_are_left_to_a_poller_that_is_near);
 	tcase_add_test(tc, one_that_sends_to_one_is_served_on);
+	tcase_add_test(tc, a_poller_that_shares_its_processor_stays_near);
+	tcase_add_test(tc, it_stays_near_when_it_found_all);
+	tcase_add_test(tc, a_poller_with_a_processor_of_its_own_does_not);
+	tcase_add_test(tc, a_poller_that_sends_to_one_does_not);
+	tcase_add_test(tc, a_program_that_sleeps_does_not);
+	tcase_add_test(tc, a_program_that_may_sleep_does_not);
 	return suite_run(suite);
 }
