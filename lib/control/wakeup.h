@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* How the calling thread takes a processor when it wakes up. One of SCHED_OTHER takes it from a
- * thread that has had more time, one of SCHED_BATCH waits until that thread sleeps or yields, or
- * its time slice ends (sched(7)). Its share of the processor, its nice value and its slice stay
- * the same. Threads and processes that it creates inherit the policy. Does nothing for a thread of
- * another policy. A refusal is harmless. Used by lib/progress. */
+/* How the calling thread takes a processor when it wakes up. With the policy SCHED_OTHER it takes
+ * the processor from a thread that has had more time. With SCHED_BATCH it waits until that thread
+ * sleeps or yields, or until its time slice ends (sched(7)). Its share of the processor, its nice
+ * value and its slice stay the same. Threads and processes that it creates inherit the policy.
+ * Does nothing for a thread of another policy. A refusal is harmless. Used by lib/progress. */
 #ifndef RXE_CONTROL_WAKEUP_H
 #define RXE_CONTROL_WAKEUP_H
 

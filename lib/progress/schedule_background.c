@@ -15,11 +15,35 @@
 #define YIELDER_NEAR  160u
 #define SHARER_NEAR   2560u
 #define GIVE_WAY      64u
+#define STEP_BACK_MIN 160u
 #define STEP_BACK_MAX 2560u
 
 /* A step back never delays a held ACK beyond the tick. */
 static_assert(STEP_BACK_MAX < TICK && STEP_BACK_LIMIT_NS < TICK_LIMIT_NS,
 	      "a step back ends before the next tick");
+
+static uint64_t step_back_min_ns(const struct schedule *s)
+{
+	return units_up_to(s, STEP_BACK_MIN, STEP_BACK_LIMIT_NS);
+}
+
+void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void *arg)
+{
+	assert(is_engine_held);
+	atomic_store(&s->background_due_ns, UINT64_MAX);
+	atomic_store(&s->listening, false);
+	atomic_store(&s->stepping_back, false);
+	atomic_store(&s->stopping, false);
+	s->state = SCHEDULE_IDLE;
+	s->step_back_ns = step_back_min_ns(s);
+	s->is_engine_held = is_engine_held;
+	s->arg = arg;
+}
+
+void schedule_stop(struct schedule *s)
+{
+	atomic_store(&s->stopping, true);
+}
 
 /* A poller yielded the processor that this thread has got. */
 static bool yielder_is_near(struct schedule *s, uint64_t polled_at_ns, uint64_t now_ns)

@@ -13,7 +13,6 @@
 #define FOUND_ALL_NS 1u
 
 #define STEP_BACK_ARRIVALS 8u
-#define STEP_BACK_MIN	   160u
 /* A yield that lasts longer shows that a program spins: an interrupt takes no longer. */
 #define YIELD_WANTED 32u
 /* When no thread polls, ACKs are held no longer than this. */
@@ -76,11 +75,6 @@ static inline uint64_t tick_ns(const struct schedule *s)
 	if (server_is_busy(s))
 		return TICK_LIMIT_NS;
 	return units_up_to(s, TICK, TICK_LIMIT_NS);
-}
-
-static inline uint64_t step_back_min_ns(const struct schedule *s)
-{
-	return units_up_to(s, STEP_BACK_MIN, STEP_BACK_LIMIT_NS);
 }
 
 static inline struct schedule_decision decide(enum schedule_action action)

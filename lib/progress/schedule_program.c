@@ -44,6 +44,7 @@ static uint64_t sleep_min_ns(const struct schedule *s)
 	return units_up_to(s, SLEEP_MIN, SLEEP_LIMIT_NS);
 }
 
+/* A client of a busy server sleeps for as long as its background thread steps back. */
 static uint64_t sleep_max_ns(const struct schedule *s)
 {
 	if (server_is_busy(s))
@@ -52,27 +53,9 @@ static uint64_t sleep_max_ns(const struct schedule *s)
 			   SLEEP_LIMIT_NS);
 }
 
-void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void *arg)
-{
-	assert(is_engine_held);
-	atomic_store(&s->background_due_ns, UINT64_MAX);
-	atomic_store(&s->listening, false);
-	atomic_store(&s->stepping_back, false);
-	atomic_store(&s->stopping, false);
-	s->state = SCHEDULE_IDLE;
-	s->step_back_ns = step_back_min_ns(s);
-	s->is_engine_held = is_engine_held;
-	s->arg = arg;
-}
-
 void schedule_forked(struct schedule *s)
 {
 	*s = (struct schedule){ 0 };
-}
-
-void schedule_stop(struct schedule *s)
-{
-	atomic_store(&s->stopping, true);
 }
 
 /* Threads of the program. */

@@ -10,6 +10,12 @@ static void setup_server(void)
 	send_to_two(4);
 }
 
+static void send_to_one(void)
+{
+	for (int i = 0; i < 8; i++)
+		schedule_sent_to(&s, &two[1]);
+}
+
 static void expect_hold(uint64_t us)
 {
 	ck_assert_uint_eq(schedule_ack_hold_ns(&s, now_ns), us * US * 96 / 100);
@@ -36,8 +42,7 @@ START_TEST(acks_wait_no_longer_for_who_sends_to_one)
 {
 	schedule_polled(&s, now_ns, PROGRAMS_CPU);
 	expect_hold(320);
-	for (int i = 0; i < 8; i++)
-		schedule_sent_to(&s, &two[1]);
+	send_to_one();
 	expect_hold(20);
 }
 END_TEST
@@ -103,8 +108,7 @@ END_TEST
 
 START_TEST(one_that_sends_to_one_is_served_on)
 {
-	for (int i = 0; i < 8; i++)
-		schedule_sent_to(&s, &two[1]);
+	send_to_one();
 	a_packet_wakes_the_background_thread();
 	released(NEVER, true);
 	schedule_polled_found(&s, now_ns);
@@ -179,8 +183,7 @@ END_TEST
 
 START_TEST(a_poller_that_sends_to_one_does_not)
 {
-	for (int i = 0; i < 8; i++)
-		schedule_sent_to(&s, &two[1]);
+	send_to_one();
 	shares_its_processor();
 	pass(90 * US);
 	background();
