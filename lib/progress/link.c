@@ -250,6 +250,14 @@ void device_link_follow_rules(struct device_link *link)
 		follow_rules(link);
 }
 
+int device_link_join(struct device_link *link, const struct gid *group)
+{
+	const int err = link_join(link->phy, group);
+
+	progress_thread_wake(progress_of(link));
+	return err;
+}
+
 uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint32_t slot)
 {
 	uint8_t *space = NULL;

@@ -69,6 +69,9 @@ void device_link_capture(struct progress *progress, int fd);
 /* Takes changed fault rules over, at the begin of a turn that sends. */
 void device_link_follow_rules(struct device_link *link);
 
+/* As link_join(). A thread that waits on the link begins again. */
+int device_link_join(struct device_link *link, const struct gid *group);
+
 /* As link_space(). Not while fault rules may hold a train back, and use the space for another. */
 uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint32_t slot);
 /* As link_send() and link_receive(), by the fault rules as they are now. */

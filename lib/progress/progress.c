@@ -192,7 +192,7 @@ static void forget_all(struct progress *progress)
 	progress->tx_mem = NULL;
 	progress->held = NULL;
 	progress->link = (struct device_link){ 0 };
-	progress->wake_fd = progress->all_fd = progress->events_fd = -1;
+	progress->wake_fd = progress->all_fd = progress->events_fd = progress->watched_fd = -1;
 	progress->remote_requests.doorbell_fd = -1;
 	progress->has_thread = false;
 	atomic_store(&progress->is_changing, false);

@@ -106,16 +106,17 @@ struct progress {
 	_Atomic bool has_thread;
 	/* Nothing comes from event_fd any more. */
 	bool has_server_ended;
-	/* The background thread has waited since it last ran the engine. Only that thread uses
-	 * this. */
-	bool has_waited;
+	/* The background thread has waited since it last ran the engine. It has stepped back since
+	 * it last listened. Only that thread uses them. */
+	bool has_waited, has_stepped_back;
 	pthread_t thread;
 	/* eventfd: the thread shall decide again. */
 	int wake_fd;
 	/* epoll: wake_fd, the server's events, other processes' doorbells. */
 	int events_fd;
-	/* epoll: events_fd and the link. */
+	/* epoll: events_fd and, while the thread listens, the link: its descriptor, or -1. */
 	int all_fd;
+	int watched_fd;
 };
 
 /* A device of this process exists; it is not attached yet. owner NULL: a test that lets nothing

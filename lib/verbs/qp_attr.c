@@ -409,7 +409,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	result = rxe_mcast_attach(qp->dev->progress.engine, &qp->qp, &group);
 	if (result == MCAST_FIRST)
-		err = -link_join(qp->dev->progress.link.phy, &group);
+		err = -device_link_join(&qp->dev->progress.link, &group);
 	if (err)
 		rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
 	progress_unlock(&qp->dev->progress);

@@ -26,6 +26,7 @@
 #define RXE_LINK_H
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,7 +72,7 @@ struct link {
 	struct link_stats stats;
 
 	/* The wait descriptor of a link that reaches others. */
-	int wait_fd;
+	_Atomic int wait_fd;
 	uint16_t max_segs;
 	bool omits_icrc;
 	uint16_t tx_port[LINK_TX_PORTS];
@@ -144,9 +145,9 @@ static inline uint64_t link_deadline(const struct link *link)
 	return first_ns;
 }
 
-/* A descriptor for poll and epoll, the same for the life of the link. It is readable when
- * link_receive has work, which may yield no arrival; of a link with wait_begins only between
- * link_wait_begins() and link_wait_ended(). */
+/* A descriptor for poll and epoll. It is readable when link_receive has work, which may yield no
+ * arrival; of a link with wait_begins only between link_wait_begins() and link_wait_ended().
+ * Another one after link_join(), for each wait that begins then. */
 static inline int link_wait_fd(const struct link *link)
 {
 	return link_bottom(link)->wait_fd;

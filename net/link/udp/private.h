@@ -67,6 +67,8 @@ struct udp_link {
 	struct gid group[UDP_MAX_GROUPS]; /* that are joined, each with a socket */
 	int group_fd[UDP_MAX_GROUPS];
 	uint32_t num_groups;
+	/* epoll: they and the slot's socket; -1 before the first group is joined. */
+	int groups_fd;
 	uint32_t turns; /* calls of udp_receive that read a socket */
 };
 

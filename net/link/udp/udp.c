@@ -7,7 +7,6 @@
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #include "net/link/descriptor.h"
 #include "net/link/ethernet/frame.h"
@@ -66,18 +65,6 @@ static bool kernel_has_trains(int fd)
 	return getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &value, &len) == 0;
 }
 
-static int open_poll(struct udp_link *link)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
-
-	link->base.wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
-	if (link->base.wait_fd < 0)
-		return -errno;
-	if (epoll_ctl(link->base.wait_fd, EPOLL_CTL_ADD, link->cfg.rx_fd, &event) != 0)
-		return -errno;
-	return 0;
-}
-
 static int open_parts(struct udp_link *link)
 {
 	int rc = 0;
@@ -85,7 +72,7 @@ static int open_parts(struct udp_link *link)
 	udp_rx_init(link);
 	for (uint32_t i = 0; rc == 0 && i < LINK_TX_PORTS; i++)
 		rc = open_tx(link, i, link->cfg.tx_port[i]);
-	return rc == 0 ? open_poll(link) : rc;
+	return rc;
 }
 
 static void udp_close(struct link *base)
@@ -96,7 +83,7 @@ static void udp_close(struct link *base)
 		descriptor_close(link->tx_fd[i]);
 	for (uint32_t i = 0; i < link->num_groups; i++)
 		descriptor_close(link->group_fd[i]);
-	descriptor_close(link->base.wait_fd);
+	descriptor_close(link->groups_fd);
 	free(link);
 }
 
@@ -110,7 +97,8 @@ static void udp_show_headers(const struct link *base)
 static bool udp_has_descriptors(const struct link *base)
 {
 	const struct udp_link *link = (const struct udp_link *)base;
-	bool has = descriptor_is_kept(link->cfg.rx_fd) && descriptor_is_kept(link->base.wait_fd);
+	bool has = descriptor_is_kept(link->cfg.rx_fd) &&
+		   (link->groups_fd < 0 || descriptor_is_kept(link->groups_fd));
 
 	for (uint32_t i = 0; has && i < LINK_TX_PORTS; i++)
 		has = descriptor_is_kept(link->tx_fd[i]);
@@ -143,7 +131,8 @@ int udp_open(struct link **ret, const struct udp_cfg *cfg)
 	link->cfg = *cfg;
 	link->family = udp_addr_family(&cfg->gid);
 	link->ifindex = udp_addr_ifindex(&cfg->gid);
-	link->base.wait_fd = -1;
+	link->base.wait_fd = cfg->rx_fd;
+	link->groups_fd = -1;
 	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		link->tx_fd[i] = -1;
 

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/* When the background thread watches the link: each packet then goes through its epoll set, at the
+ * cost of the sender. */
+#include <check.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "device_fixture.h"
+#include "lib/progress/progress.h"
+#include "net/link/clock.h"
+#include "net/link/descriptor.h"
+#include "tests/suite.h"
+
+#define SLOT	3u
+#define WAIT_NS 20000000000ull
+
+static struct vb_device *dev;
+static struct progress *progress;
+
+static void setup(void)
+{
+	static const struct progress_owner owner = { 0 };
+
+	dev = device_new_on_udp(SLOT, &owner);
+	progress = &dev->progress;
+	ck_assert_int_eq(progress_start(progress), 0);
+	ck_assert(progress_lock(progress));
+	ck_assert_int_eq(progress_thread_start(progress), 0);
+	progress_unlock(progress);
+}
+
+static void teardown(void)
+{
+	progress_stop(progress);
+	device_free_on_udp(dev);
+}
+
+static bool is_watched(int fd)
+{
+	char path[64], line[128];
+	bool watched = false;
+	int each;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", progress->all_fd);
+	file = fopen(path, "re");
+	ck_assert_ptr_nonnull(file);
+	while (fgets(line, sizeof(line), file))
+		watched |= sscanf(line, "tfd: %d", &each) == 1 && each == fd;
+	fclose(file);
+	return watched;
+}
+
+static bool becomes_watched(int fd, bool watched)
+{
+	const uint64_t until_ns = clock_now_ns() + WAIT_NS;
+
+	while (is_watched(fd) != watched && clock_now_ns() < until_ns)
+		sched_yield();
+	return is_watched(fd) == watched;
+}
+
+/* Without groups it watches the socket itself: a set around it would cost as much again. */
+START_TEST(a_thread_that_steps_back_again_does_not_watch)
+{
+	const int fd = dev->attachment.rx_fd;
+
+	ck_assert_int_eq(link_wait_fd(progress->link.phy), fd);
+	ck_assert(becomes_watched(fd, true));
+	/* It steps back for as long as the program polls. */
+	schedule_polled(&progress->schedule, clock_now_ns() + WAIT_NS, 0);
+	for (int i = 0; i < 8; i++)
+		(void)schedule_packet_arrived(&progress->schedule);
+	progress_thread_wake(progress);
+	ck_assert(becomes_watched(fd, false));
+	progress_program_will_sleep(progress);
+	ck_assert(becomes_watched(fd, true));
+}
+END_TEST
+
+/* The link has another descriptor then. */
+START_TEST(a_thread_watches_groups_once_one_is_joined)
+{
+	const struct gid group = { .raw = { [10] = 0xff, [11] = 0xff, 239, 80, 1, 1 } };
+	int fd;
+
+	ck_assert(becomes_watched(dev->attachment.rx_fd, true));
+	ck_assert(progress_lock(progress));
+	ck_assert_int_eq(device_link_join(&progress->link, &group), 0);
+	fd = link_wait_fd(progress->link.phy);
+	progress_unlock(progress);
+	ck_assert_int_ne(fd, dev->attachment.rx_fd);
+	ck_assert(becomes_watched(fd, true));
+	ck_assert(!is_watched(dev->attachment.rx_fd));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("background_watches");
+	TCase *tcase = tcase_create("background_watches");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, a_thread_that_steps_back_again_does_not_watch);
+	tcase_add_test(tcase, a_thread_watches_groups_once_one_is_joined);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
