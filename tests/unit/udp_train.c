@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "net/link/socket.h"
+#include "net/link/udp/private.h"
 #include "private_network.h"
 #include "tests/suite.h"
 #include "udp_fixture.h"
@@ -206,6 +207,63 @@ START_TEST(header_fields)
 }
 END_TEST
 
+static void expect_header(const struct udp_end *a, const struct udp_end *b, uint8_t traffic_class,
+			  uint8_t hop_limit)
+{
+	struct wire_arrival got;
+
+	(void)make_train(&train[0], buf[0], a, b, 1, 64, 64);
+	train[0].traffic_class = traffic_class;
+	train[0].hop_limit = hop_limit;
+	ck_assert_int_eq(link_send(a->link, train, 1), 1);
+	ck_assert_int_eq(await(b->link, &got, 1), 1);
+	ck_assert_uint_eq(got.traffic_class, traffic_class);
+	ck_assert_uint_eq(got.hop_limit, hop_limit ? hop_limit : 64);
+	ck_assert(arrival_good(&got, QPN, 0, 64));
+}
+
+static int hop_limit_of_socket(const struct udp_end *a, bool v4)
+{
+	const struct udp_link *link = (const struct udp_link *)a->link;
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	ck_assert_int_eq(getsockopt(link->tx_fd[0], v4 ? IPPROTO_IP : IPPROTO_IPV6,
+				    v4 ? IP_TTL : IPV6_UNICAST_HOPS, &value, &len),
+			 0);
+	return value;
+}
+
+static void check_followed_fields(const char *from, const char *to, bool v4)
+{
+	struct udp_end a, b;
+
+	open_pair(&a, &b, from, to, true);
+	link_show_headers(b.link);
+	/* Two programs by turns: the socket follows neither. */
+	for (uint32_t i = 0; i < 40; i++)
+		expect_header(&a, &b, i % 2 ? 0x20 : 0, 255);
+	ck_assert_int_eq(hop_limit_of_socket(&a, v4), 64);
+	for (uint32_t i = 0; i < 40; i++)
+		expect_header(&a, &b, 0x20, 255);
+	ck_assert_int_eq(hop_limit_of_socket(&a, v4), 255);
+	/* Others get theirs all the same. */
+	expect_header(&a, &b, 0, 0);
+	expect_header(&a, &b, 0x20, 64);
+	expect_header(&a, &b, 0x68, 255);
+	for (uint32_t i = 0; i < 40; i++)
+		expect_header(&a, &b, 0, 0);
+	ck_assert_int_eq(hop_limit_of_socket(&a, v4), 64);
+	close_pair(&a, &b);
+}
+
+START_TEST(followed_fields)
+{
+	check_followed_fields("127.77.0.1", "127.77.0.2", true);
+	check_followed_fields("::1", "::1", false);
+}
+END_TEST
+
 /* The ICRC detects each wrong bit. */
 START_TEST(wrong_icrc)
 {
@@ -394,6 +452,7 @@ int main(void)
 	tcase_add_test(tc, portions);
 	tcase_add_test(tc, many_trains);
 	tcase_add_test(tc, header_fields);
+	tcase_add_test(tc, followed_fields);
 	tcase_add_test(tc, wrong_icrc);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("trouble");

@@ -24,6 +24,19 @@
 #define IPV6_FLOWINFO 11
 #endif
 
+/* What a socket puts into IP headers by itself. */
+struct udp_header {
+	uint8_t traffic_class, hop_limit;
+};
+
+/* One that sends. */
+struct udp_sender {
+	struct udp_header has;
+	/* What the last trains asked for instead, and how many in a row. */
+	struct udp_header wanted;
+	uint32_t times;
+};
+
 struct udp_tx {
 	struct mmsghdr msg[UDP_BURST];
 	struct iovec iov[UDP_BURST];
@@ -61,6 +74,7 @@ struct udp_link {
 	int family;
 	uint32_t ifindex;
 	int tx_fd[LINK_TX_PORTS];
+	struct udp_sender sender[LINK_TX_PORTS];
 	struct udp_tx tx;
 	struct udp_rx rx;
 	struct udp_peer peer[UDP_PEERS];
