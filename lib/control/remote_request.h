@@ -3,12 +3,13 @@
  * process that has an XRC target to modify it.
  *
  * This is the only part of the shared memory that all processes map writable, so the bits of those
- * that listen on the private wire (emu/raw/raw.h) are also here. The owner trusts nothing in it,
- * and looks the key up itself. Each process has at most one request in flight, in the mailbox of
- * its slot. The sender fills the mailbox, sets its state to SENT, sets its own bit in the owner's
- * pending words, and sends a datagram to the owner's doorbell socket, whose name is in the owner's
- * slot. The mailbox names the owner by slot and epoch: a process that finds a sender's bit late
- * leaves the request that the sender has sent to another process meanwhile. */
+ * that listen on the private wire (emu/raw/raw.h) are also here, and the bells of the memory link.
+ * The owner trusts nothing in it, and looks the key up itself. Each process has at most one request
+ * in flight, in the mailbox of its slot. The sender fills the mailbox, sets its state to SENT, sets
+ * its own bit in the owner's pending words, and sends a datagram to the owner's doorbell socket,
+ * whose name is in the owner's slot. The mailbox names the owner by slot and epoch: a process that
+ * finds a sender's bit late leaves the request that the sender has sent to another process
+ * meanwhile. */
 #ifndef RXE_CONTROL_REMOTE_REQUEST_H
 #define RXE_CONTROL_REMOTE_REQUEST_H
 
@@ -18,6 +19,7 @@
 
 #include "emu/limits.h"
 #include "emu/queue.h"
+#include "net/link/memory/bell.h"
 
 #define CTL_REMOTE_BYTES 4096
 
@@ -67,6 +69,7 @@ struct ctl_remote_requests {
 	_Alignas(4096) struct ctl_remote_request mailbox[RXE_MAX_SLOTS]; /* by sender */
 	/* Slots whose process has flows: each sets its own bit, the server clears it at the end. */
 	_Alignas(4096) _Atomic uint64_t raw_listeners[RXE_MAX_SLOTS / 64];
+	struct memory_bell bells[RXE_MAX_SLOTS];
 };
 
 #endif

@@ -88,6 +88,7 @@ static int open_memory(struct progress *progress, struct link **ret)
 		.hub_fd = progress->attachment->hub_fd,
 		.file_fd = progress->attachment->tx_fd,
 		.doorbell_fd = progress->attachment->rx_fd,
+		.bells = progress->attachment->shared->remote_requests.bells,
 		.meet = meet,
 		.meet_arg = progress,
 		.trains = progress->info->trains,

@@ -56,18 +56,47 @@ static long wait_on_link(struct progress *progress, int fd, uint64_t ns)
 	return ready;
 }
 
+/* Without the wait descriptor. event: the count of one that also ends the sleep, or NULL. False:
+ * the time is over. */
+static bool sleep_without_descriptor(struct progress *progress, const _Atomic uint32_t *event,
+				     uint64_t ns)
+{
+	struct link *link = progress->link.phy;
+	bool woken = true;
+	uint32_t rings;
+
+	if (!progress_sleep_begins(progress, &rings) && !(event && atomic_load(event)))
+		woken = link_sleep(link, rings, ns);
+	link_wait_ended(link, false);
+	return woken;
+}
+
+/* Pairs with progress_event_raised(): either that finds is_awaiting_event, after the rings of the
+ * sleep were read or before, or the sleep finds the count. */
+static void sleep_until_event(struct progress *progress, const struct progress_event *event,
+			      uint64_t ns)
+{
+	atomic_store(&progress->is_awaiting_event, true);
+	sleep_without_descriptor(progress, event->count, ns);
+	atomic_store(&progress->is_awaiting_event, false);
+}
+
 static void sleep_on_link(struct progress *progress, const struct schedule_decision *decision,
 			  uint64_t now_ns)
 {
-	long ready;
+	const uint64_t ns = decision->until_ns - now_ns;
+	bool woken;
 
 	assert(decision->until_ns >= now_ns);
 	if (decision->lets_others_go_on)
 		ctl_wakeup_defer();
 	else
 		ctl_wakeup_restore();
-	ready = wait_on_link(progress, -1, decision->until_ns - now_ns);
-	schedule_sleep_returned(&progress->schedule, decision, ready == 0);
+	if (link_can_sleep(progress->link.phy))
+		woken = sleep_without_descriptor(progress, NULL, ns);
+	else
+		woken = wait_on_link(progress, -1, ns) != 0;
+	schedule_sleep_returned(&progress->schedule, decision, !woken);
 }
 
 /* Whether a read(2) would end with EINTR once these signals, or some of them, are let through. */
@@ -196,7 +225,8 @@ uint64_t progress_event_wait_ns(void)
 
 /* Signals wait meanwhile. ppoll(2) returns for those of SA_RESTART too, and does not say which
  * one came. 0 or EINTR. */
-static int wait_without_signals(struct progress *progress, int fd, uint64_t ns, bool on_link)
+static int wait_without_signals(struct progress *progress, const struct progress_event *event,
+				uint64_t ns, bool on_link)
 {
 	sigset_t all, before, pending;
 	bool is_ready;
@@ -204,16 +234,19 @@ static int wait_without_signals(struct progress *progress, int fd, uint64_t ns, 
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (on_link)
-		wait_on_link(progress, fd, ns);
+	if (!on_link)
+		wait_on(-1, event->fd, ns, &is_ready);
+	else if (link_can_sleep(progress->link.phy))
+		sleep_until_event(progress, event, ns);
 	else
-		wait_on(-1, fd, ns, &is_ready);
+		wait_on_link(progress, event->fd, ns);
 	err = sigpending(&pending) == 0 && any_interrupts(&pending, &before) ? EINTR : 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;
 }
 
-static int poll_and_wait(struct progress *progress, int fd, uint64_t until_ns)
+static int poll_and_wait(struct progress *progress, const struct progress_event *event,
+			 uint64_t until_ns)
 {
 	bool is_busy;
 	const uint64_t due_ns = min_u64(poll_once(progress, &is_busy), until_ns);
@@ -225,19 +258,26 @@ static int poll_and_wait(struct progress *progress, int fd, uint64_t until_ns)
 		return 0;
 	/* The thread that runs the engine takes what the link has, and may wait for this
 	 * processor. */
-	return wait_without_signals(progress, fd, due_ns - now_ns, !is_busy);
+	return wait_without_signals(progress, event, due_ns - now_ns, !is_busy);
 }
 
-int progress_wait_for_event(struct progress *progress, int fd, uint64_t until_ns)
+int progress_wait_for_event(struct progress *progress, const struct progress_event *event,
+			    uint64_t until_ns)
 {
 	int err;
 
 	if (!schedule_event_wait_began(&progress->schedule))
 		return EAGAIN;
 	ctl_wakeup_defer();
-	err = poll_and_wait(progress, fd, until_ns);
+	err = poll_and_wait(progress, event, until_ns);
 	schedule_event_wait_ended(&progress->schedule);
 	return err;
+}
+
+void progress_event_raised(struct progress *progress)
+{
+	if (atomic_load(&progress->is_awaiting_event))
+		link_wake(progress->link.phy);
 }
 
 void progress_program_will_sleep(struct progress *progress)

@@ -202,6 +202,7 @@ void progress_drop_in_child(struct progress *progress)
 {
 	init_lock(progress);
 	schedule_forked(&progress->schedule);
+	atomic_store(&progress->is_awaiting_event, false);
 	ctl_slice_restore();
 	ctl_wakeup_restore();
 	if (RXE_PERSISTENCE_SUPPORTED)

@@ -40,6 +40,13 @@ struct rxe_qp;
 /* Trains that one system call sends at most. */
 #define PROGRESS_TRAINS 4
 
+/* What a thread waits for. Who raises one counts it, makes fd readable, and calls
+ * progress_event_raised(). */
+struct progress_event {
+	int fd;
+	const _Atomic uint32_t *count;
+};
+
 /* What progress reports to its owner, which holds the objects of programs. Under the engine lock,
  * except server_event_ready. */
 struct progress_owner {
@@ -98,6 +105,8 @@ struct progress {
 	 * with the same numbers. The device is dead: its link carries nothing more, the background
 	 * thread ends, and the owner is notified. */
 	_Atomic bool is_missing_descriptors;
+	/* A thread sleeps on the link until an event is raised. */
+	_Atomic bool is_awaiting_event;
 	/* A thread opens or closes parts of the attachment: a child of fork() finds them half
 	 * done. */
 	_Atomic bool is_changing;
@@ -184,8 +193,9 @@ void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns);
 
 /* Not under the lock. */
 
-/* As link_wait_begins(). */
+/* As link_wait_begins(), and as link_sleep_begins(). */
 bool progress_wait_begins(struct progress *progress);
+bool progress_sleep_begins(struct progress *progress, uint32_t *ret_rings);
 
 /* A completion queue was found empty: runs the engine unless another thread does. Returns 0 when
  * something arrived, or never will because the process has no engine; else when the engine is
@@ -200,11 +210,15 @@ void progress_poll(struct progress *progress);
 uint64_t progress_event_spin_ns(struct progress *progress);
 /* How long it waits by progress_wait_for_event() afterwards. */
 uint64_t progress_event_wait_ns(void);
-/* Runs the engine, and waits once on the link and on fd, so that a packet wakes no other thread.
- * 0: to be called again, unless the event has come. EAGAIN: the thread shall sleep on fd alone,
- * always from until_ns on. EINTR: a signal with a handler came, as for read(2). No cancellation
- * point. */
-int progress_wait_for_event(struct progress *progress, int fd, uint64_t until_ns);
+/* Runs the engine, and waits once for a packet and for the event, so that a packet wakes no other
+ * thread. 0: to be called again, unless the event has come. EAGAIN: the thread shall sleep on the
+ * event's descriptor alone, always from until_ns on. EINTR: a signal with a handler came, as for
+ * read(2). No cancellation point. */
+int progress_wait_for_event(struct progress *progress, const struct progress_event *event,
+			    uint64_t until_ns);
+/* An event was raised: wakes the thread that waits so. Any thread, with the engine lock or
+ * without. */
+void progress_event_raised(struct progress *progress);
 /* The calling thread is about to sleep in the kernel: the background thread takes over. */
 void progress_program_will_sleep(struct progress *progress);
 /* The program got a completion. */

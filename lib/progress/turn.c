@@ -87,6 +87,17 @@ bool progress_wait_begins(struct progress *progress)
 	return ready;
 }
 
+bool progress_sleep_begins(struct progress *progress, uint32_t *ret_rings)
+{
+	bool ready;
+	NO_CANCEL;
+
+	pthread_mutex_lock(&progress->lock);
+	ready = link_sleep_begins(progress->link.phy, ret_rings);
+	pthread_mutex_unlock(&progress->lock);
+	return ready;
+}
+
 void progress_quiesce(struct progress *progress)
 {
 	pthread_mutex_lock(&progress->lock);

@@ -111,6 +111,7 @@ static void spin(struct vb_channel *channel, uint64_t ns)
 /* Before the thread sleeps on the channel alone. 0, or EINTR. */
 static int wait_for_event(struct vb_channel *channel)
 {
+	const struct progress_event event = { channel->base.fd, &channel->unread };
 	struct progress *progress = &vb_device(channel->base.context)->progress;
 	uint64_t spin_ns, until_ns;
 	int err = 0;
@@ -124,7 +125,7 @@ static int wait_for_event(struct vb_channel *channel)
 		spin(channel, spin_ns);
 	until_ns = clock_now_ns() + progress_event_wait_ns();
 	while (!err && !atomic_load(&channel->unread))
-		err = progress_wait_for_event(progress, channel->base.fd, until_ns);
+		err = progress_wait_for_event(progress, &event, until_ns);
 	return err == EINTR && !atomic_load(&channel->unread) ? EINTR : 0;
 }
 

@@ -39,9 +39,10 @@ static void cq_notified(struct progress *progress, struct rxe_cq *cq)
 {
 	struct vb_cq *owner = cq->owner;
 
-	(void)progress;
-	if (owner->channel)
-		vb_channel_notify(owner->channel, owner);
+	if (!owner->channel)
+		return;
+	vb_channel_notify(owner->channel, owner);
+	progress_event_raised(progress);
 }
 
 /* Another process modified an XRC target of this one. */

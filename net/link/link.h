@@ -47,6 +47,9 @@ struct link_ops {
 	uint64_t (*deadline)(const struct link *link);
 	bool (*wait_begins)(struct link *link);
 	void (*wait_ended)(struct link *link, bool readable);
+	bool (*sleep_begins)(struct link *link, uint32_t *ret_rings);
+	bool (*sleep)(struct link *link, uint32_t rings, uint64_t ns);
+	void (*wake)(struct link *link);
 	uint8_t *(*space)(struct link *link, const struct gid *dst, uint32_t slot);
 	int (*join)(struct link *link, const struct gid *group);
 	int (*leave)(struct link *link, const struct gid *group);
@@ -173,6 +176,33 @@ static inline void link_wait_ended(struct link *link, bool readable)
 {
 	if (link->ops->wait_ended)
 		link->ops->wait_ended(link, readable);
+}
+
+/* Whether a thread can sleep until this link has work, without the wait descriptor. */
+static inline bool link_can_sleep(const struct link *link)
+{
+	return link->ops->sleep != NULL;
+}
+
+/* As link_wait_begins(), for a thread that calls link_sleep() with *ret_rings next, and then
+ * link_wait_ended(). */
+static inline bool link_sleep_begins(struct link *link, uint32_t *ret_rings)
+{
+	return link->ops->sleep_begins(link, ret_rings);
+}
+
+/* Until link_receive has work, or link_wake() was called since link_sleep_begins(): for ns at most.
+ * False: the time is over. Needs no lock. */
+static inline bool link_sleep(struct link *link, uint32_t rings, uint64_t ns)
+{
+	return link->ops->sleep(link, rings, ns);
+}
+
+/* Wakes the threads that sleep. Needs no lock. */
+static inline void link_wake(struct link *link)
+{
+	if (link->ops->wake)
+		link->ops->wake(link);
 }
 
 /* Where this link wants the next train to that slot of an address to be built, TRAIN_MAX_BYTES

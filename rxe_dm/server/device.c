@@ -43,6 +43,7 @@ static int open_shared(struct device *device)
 	device->shared->gids[0] = device->link.gid;
 	atomic_store(&device->shared->port_state, IBV_PORT_ACTIVE);
 	device->tables.grace.shared = device->shared;
+	device->link.memory.hub.bells = device->shared->remote_requests.bells;
 	if (!keys_init(&device->tables.keys, &device->shared->mrs, &device->tables.grace) ||
 	    !objects_init(&device->tables.objects, device->shared->live,
 			  &device->instance->profile) ||

@@ -18,6 +18,7 @@
 #define ARRIVALS  96u
 
 static struct memory_hub hub;
+static struct memory_bell bells[SLOTS];
 static struct link *link_of[SLOTS];
 static struct memory_slot_page *liar; /* all that it may write */
 static uint8_t bytes[TRAIN_MAX_BYTES];
@@ -32,6 +33,7 @@ static void open_link(uint32_t slot)
 					.hub_fd = hub.fd,
 					.file_fd = hub.slot[slot].fd,
 					.doorbell_fd = hub.slot[slot].doorbell,
+					.bells = hub.bells,
 					.meet = memory_hub_meet,
 					.meet_arg = &hub,
 					.trains = true };
@@ -42,6 +44,7 @@ static void open_link(uint32_t slot)
 static void open_all(void)
 {
 	MUST(memory_hub_open(&hub, SLOTS, 0x9e3779b97f4a7c15) == 0);
+	hub.bells = bells;
 	for (uint32_t slot = 0; slot < SLOTS; slot++)
 		open_link(slot);
 	liar = hub.slot[LIAR].file;

@@ -17,6 +17,7 @@
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
+#include "net/link/memory/bell.h"
 #include "tests/suite.h"
 #include "tests/unit/thread_named.h"
 
@@ -29,6 +30,7 @@ static struct vb_device *dev;
 static struct progress *progress;
 static struct presence server;
 static int channel;
+static _Atomic uint32_t events;
 static pthread_t waiter;
 static _Atomic uint32_t handled;
 static _Atomic bool is_over;
@@ -46,6 +48,7 @@ static void setup(void)
 	for (uint32_t i = 0; i < TURNS_MANY; i++)
 		turns_waited(&progress->schedule.turns, true);
 	channel = descriptor_keep(eventfd(0, 0));
+	atomic_store(&events, 0);
 	atomic_store(&handled, 0);
 	atomic_store(&is_over, false);
 }
@@ -59,17 +62,20 @@ static void teardown(void)
 
 static int wait_for(uint64_t ns)
 {
-	return progress_wait_for_event(progress, channel, clock_now_ns() + ns);
+	const struct progress_event event = { channel, &events };
+
+	return progress_wait_for_event(progress, &event, clock_now_ns() + ns);
 }
 
 /* Not before its time. */
 START_TEST(it_ends_with_its_time)
 {
+	const struct progress_event event = { channel, &events };
 	const uint64_t until_ns = clock_now_ns() + MS_NS;
 	int err = 0;
 
 	while (!err)
-		err = progress_wait_for_event(progress, channel, until_ns);
+		err = progress_wait_for_event(progress, &event, until_ns);
 	ck_assert_int_eq(err, EAGAIN);
 	ck_assert_uint_ge(clock_now_ns(), until_ns);
 	ck_assert_uint_eq(atomic_load(&progress->schedule.sleepers), 0);
@@ -95,6 +101,7 @@ END_TEST
  * would end at once. */
 START_TEST(beside_a_thread_that_runs_the_engine_it_sleeps_on_the_channel)
 {
+	const struct progress_event none = { -1, &events };
 	const int link_fd = progress->link.phy->wait_fd;
 	/* It looks again after 50 us. */
 	const uint64_t until_ns = clock_now_ns() + 20 * MS_NS;
@@ -105,13 +112,94 @@ START_TEST(beside_a_thread_that_runs_the_engine_it_sleeps_on_the_channel)
 	ck_assert_int_eq(eventfd_write(channel, 1), 0);
 	ck_assert(progress_lock(progress));
 	while (!err) {
-		err = progress_wait_for_event(progress, -1, until_ns);
+		err = progress_wait_for_event(progress, &none, until_ns);
 		times++;
 	}
 	pthread_mutex_unlock(&progress->lock);
 	progress->link.phy->wait_fd = link_fd;
 	ck_assert_int_eq(err, EAGAIN);
 	ck_assert_uint_le(times, 20 * 20 + 1);
+}
+END_TEST
+
+/* A link on which threads sleep without a descriptor. */
+
+static struct memory_bell bell;
+static _Atomic uint32_t sleeps;
+
+static bool sleep_begins(struct link *link, uint32_t *ret_rings)
+{
+	(void)link;
+	*ret_rings = atomic_load(&bell.rings);
+	return false;
+}
+
+static bool sleep_on_bell(struct link *link, uint32_t rings, uint64_t ns)
+{
+	(void)link;
+	atomic_fetch_add(&sleeps, 1);
+	return memory_bell_sleep(&bell, rings, ns);
+}
+
+static void wake(struct link *link)
+{
+	(void)link;
+	memory_bell_ring(&bell);
+}
+
+static struct link_ops with_bell(void)
+{
+	struct link_ops ops = *progress->link.phy->ops;
+
+	ops.sleep_begins = sleep_begins;
+	ops.sleep = sleep_on_bell;
+	ops.wake = wake;
+	return ops;
+}
+
+static void *raise_when_awaited(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&progress->is_awaiting_event))
+		sched_yield();
+	atomic_fetch_add(&events, 1);
+	progress_event_raised(progress);
+	return NULL;
+}
+
+/* Another thread raises it. An event that no thread awaits rings nothing. */
+START_TEST(an_event_ends_a_sleep_on_the_link)
+{
+	const struct link_ops *before = progress->link.phy->ops;
+	const struct link_ops ops = with_bell();
+	const uint64_t began_ns = clock_now_ns();
+	pthread_t thread;
+
+	progress->link.phy->ops = &ops;
+	progress_event_raised(progress);
+	ck_assert_uint_eq(atomic_load(&bell.rings), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, raise_when_awaited, NULL), 0);
+	while (!atomic_load(&events))
+		ck_assert_int_eq(wait_for(WAIT_NS), 0);
+	pthread_join(thread, NULL);
+	ck_assert_uint_lt(clock_now_ns() - began_ns, WAIT_NS / 2);
+	progress->link.phy->ops = before;
+}
+END_TEST
+
+START_TEST(an_event_that_has_come_lets_no_thread_sleep)
+{
+	const struct link_ops *before = progress->link.phy->ops;
+	const struct link_ops ops = with_bell();
+
+	progress->link.phy->ops = &ops;
+	atomic_store(&events, 1);
+	ck_assert_int_eq(wait_for(WAIT_NS / 100), 0);
+	ck_assert_uint_eq(atomic_load(&sleeps), 0);
+	atomic_store(&events, 0);
+	ck_assert_int_eq(wait_for(MS_NS), 0);
+	ck_assert_uint_eq(atomic_load(&sleeps), 1);
+	progress->link.phy->ops = before;
 }
 END_TEST
 
@@ -254,6 +342,8 @@ int main(void)
 	tcase_add_test(tcase, it_ends_with_the_event);
 	tcase_add_test(tcase, one_thread_waits_on_the_link);
 	tcase_add_test(tcase, beside_a_thread_that_runs_the_engine_it_sleeps_on_the_channel);
+	tcase_add_test(tcase, an_event_ends_a_sleep_on_the_link);
+	tcase_add_test(tcase, an_event_that_has_come_lets_no_thread_sleep);
 	tcase_add_test(tcase, a_signal_ends_it);
 	tcase_add_test(tcase, a_signal_of_sa_restart_does_not_end_it);
 	tcase_add_test(tcase, a_client_lets_others_go_on);

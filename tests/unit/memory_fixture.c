@@ -10,6 +10,7 @@
 #include "net/wire/packet.h"
 
 struct memory_hub hub;
+static struct memory_bell bells[SLOTS];
 struct link *a, *b;
 struct wire_train train;
 uint8_t buf[TRAIN_MAX_BYTES];
@@ -26,6 +27,7 @@ struct memory_cfg cfg_of(uint32_t slot)
 				    .hub_fd = hub.fd,
 				    .file_fd = hub.slot[slot].fd,
 				    .doorbell_fd = hub.slot[slot].doorbell,
+				    .bells = hub.bells,
 				    .meet = memory_hub_meet,
 				    .meet_arg = &hub,
 				    .trains = true };
@@ -47,6 +49,7 @@ struct link *resume_slot(uint32_t slot)
 					.file_fd = hub.slot[slot].fd,
 					.file = hub.slot[slot].file,
 					.doorbell_fd = hub.slot[slot].doorbell,
+					.bells = hub.bells,
 					.meet = memory_hub_meet,
 					.meet_arg = &hub,
 					.trains = true };
@@ -64,6 +67,7 @@ struct link *open_slot(uint32_t slot)
 void setup(void)
 {
 	ck_assert_int_eq(memory_hub_open(&hub, SLOTS, 0x9e3779b97f4a7c15), 0);
+	hub.bells = bells;
 	a = open_slot(A);
 	b = open_slot(B);
 }

@@ -85,6 +85,7 @@ static void run_child(void)
 					.hub_fd = hub.fd,
 					.file_fd = hub.slot[B].fd,
 					.doorbell_fd = hub.slot[B].doorbell,
+					.bells = hub.bells,
 					.meet = memory_hub_meet,
 					.meet_arg = &hub,
 					.trains = true };

@@ -47,6 +47,7 @@ static struct link *open_link(struct program *program)
 					.hub_fd = program->at.hub_fd,
 					.file_fd = program->at.tx_fd,
 					.doorbell_fd = program->at.rx_fd,
+					.bells = program->at.shared->remote_requests.bells,
 					.meet = meet,
 					.meet_arg = program,
 					.trains = true };

@@ -181,6 +181,15 @@ void memory_ring_doorbell(const struct memory_hub_page *hub, uint32_t slot, int 
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
 }
 
+void memory_wake_slot(const struct memory_hub_page *hub, struct memory_bell *bells, uint32_t slot,
+		      uint32_t armed, int from_fd)
+{
+	if (armed & MEMORY_BELL)
+		memory_bell_ring(&bells[slot]);
+	if (armed & MEMORY_DOORBELL)
+		memory_ring_doorbell(hub, slot, from_fd);
+}
+
 static void set_live(struct memory_hub *hub, uint32_t slot, bool live)
 {
 	const uint64_t bit = 1ull << slot % 64;
@@ -226,9 +235,10 @@ void memory_hub_detach(struct memory_hub *hub, uint32_t slot)
 	assert(hub->page && slot < hub->slots);
 	set_live(hub, slot, false);
 	for (uint32_t to = 0; to < hub->slots; to++)
-		if (has_met(hub, to, slot) && hub->slot[to].file &&
-		    atomic_load(&hub->slot[to].file->armed) & 1)
-			memory_ring_doorbell(hub->page, to, hub->slot[slot].doorbell);
+		if (has_met(hub, to, slot) && hub->slot[to].file)
+			memory_wake_slot(hub->page, hub->bells, to,
+					 atomic_load(&hub->slot[to].file->armed),
+					 hub->slot[slot].doorbell);
 }
 
 /* Whether nothing waits in the ring. */

@@ -85,6 +85,9 @@ static const struct link_ops ops = {
 	.release = memory_handled,
 	.wait_begins = memory_wait_begins,
 	.wait_ended = memory_wait_ended,
+	.sleep_begins = memory_sleep_begins,
+	.sleep = memory_sleep,
+	.wake = memory_wake,
 	.space = memory_space,
 	.join = memory_join,
 	.leave = memory_leave,
@@ -172,8 +175,8 @@ static int open_parts(struct memory_link *link)
 	if (rc != 0)
 		return rc;
 	atomic_store(&link->own->num_groups, 0);
-	/* An odd number would be the former process's: no thread waits. */
-	atomic_store(&link->own->armed, (atomic_load(&link->own->armed) | 1) + 1);
+	/* No thread waits yet: what is armed would be the former process's. */
+	atomic_store(&link->own->armed, memory_next_armed(atomic_load(&link->own->armed), 0));
 	return 0;
 }
 
@@ -182,7 +185,7 @@ int memory_open(struct link **ret, const struct memory_cfg *cfg)
 	struct memory_link *link;
 	int rc;
 
-	if (cfg->hub_fd < 0 || cfg->file_fd < 0 || cfg->doorbell_fd < 0 ||
+	if (cfg->hub_fd < 0 || cfg->file_fd < 0 || cfg->doorbell_fd < 0 || !cfg->bells ||
 	    cfg->slot >= MEMORY_SLOTS || gid_is_multicast(&cfg->gid))
 		return -EINVAL;
 	link = calloc(1, sizeof(*link));

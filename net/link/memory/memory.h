@@ -25,6 +25,7 @@
 
 #include "net/link/link.h"
 #include "net/link/log.h"
+#include "net/link/memory/bell.h"
 
 #define MEMORY_SLOTS	  256u
 #define MEMORY_FIRST_PORT 49152u /* source ports, of each slot others; the ICRC covers them */
@@ -43,6 +44,9 @@ struct memory_hub_slot {
 struct memory_hub {
 	int fd; /* of the page */
 	struct memory_hub_page *page;
+	/* By slot; the owner sets them before the first process attaches: memory that all processes
+	 * of the device write. */
+	struct memory_bell *bells;
 	uint32_t slots;
 	uint32_t last_epoch;
 	struct memory_hub_slot slot[MEMORY_SLOTS];
@@ -69,9 +73,10 @@ int memory_hub_meet(void *hub, uint32_t from, uint32_t to, uint32_t *ret_epoch);
 struct memory_cfg {
 	struct gid gid;
 	uint32_t slot;
-	int hub_fd;	 /* of the hub's page; stays the caller's */
-	int file_fd;	 /* of the slot's file; stays the caller's */
-	int doorbell_fd; /* the slot's; stays the caller's */
+	int hub_fd;		   /* of the hub's page; stays the caller's */
+	int file_fd;		   /* of the slot's file; stays the caller's */
+	int doorbell_fd;	   /* the slot's; stays the caller's */
+	struct memory_bell *bells; /* the hub's */
 	/* Asks the hub for the file of another slot: memory_hub_meet(), or what calls it. -EBUSY:
 	 * it cannot now, the link shall try again. */
 	int (*meet)(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch);

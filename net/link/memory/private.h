@@ -58,10 +58,15 @@ struct memory_pair {
 	_Atomic uint64_t head; /* what was read of the ring from that slot */
 };
 
+/* What the threads of a process wait for. */
+#define MEMORY_DOORBELL 1u
+#define MEMORY_BELL	2u
+#define MEMORY_ARMED	(MEMORY_DOORBELL | MEMORY_BELL)
+
 struct memory_slot_page {
-	/* Odd: the process waits for its doorbell. Each sender rings once for each value. Pairs
-	 * with the tails of rings: the process arms, then looks at tails; a sender advances tail,
-	 * then looks here. */
+	/* MEMORY_ARMED, and above it a count. Each sender rings once for each value. Pairs with the
+	 * tails of rings: the process arms, then looks at tails; a sender advances tail, then looks
+	 * here. */
 	_Alignas(4096) _Atomic uint32_t armed;
 	_Alignas(64) _Atomic uint32_t num_groups;
 	struct gid group[MEMORY_GROUPS];
@@ -142,7 +147,7 @@ struct memory_link {
 	uint32_t generation, num_scanned, first_scanned;
 	uint8_t scanned[MEMORY_SLOTS];
 
-	/* Threads that wait for the doorbell. */
+	/* Threads that wait for the doorbell or the bell. */
 	_Atomic uint32_t waiters;
 	/* One of them found the doorbell readable. */
 	_Atomic bool is_readable;
@@ -158,6 +163,9 @@ int memory_receive(struct link *base, struct wire_arrival *ret, size_t max);
 void memory_handled(struct link *base);
 bool memory_wait_begins(struct link *base);
 void memory_wait_ended(struct link *base, bool readable);
+bool memory_sleep_begins(struct link *base, uint32_t *ret_rings);
+bool memory_sleep(struct link *base, uint32_t rings, uint64_t ns);
+void memory_wake(struct link *base);
 uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot);
 
 /* The process of a slot; asks for its file and maps it. NULL: none, no memory, or is_hub_busy.
@@ -183,8 +191,16 @@ void memory_peer_leave(struct memory_link *link, uint32_t slot);
 /* The link is closed. */
 void memory_peers_free(struct memory_link *link);
 
-/* Wakes a slot's process. from_fd: also a doorbell. */
+/* Makes a slot's doorbell readable. from_fd: also a doorbell. */
 void memory_ring_doorbell(const struct memory_hub_page *hub, uint32_t slot, int from_fd);
+/* Wakes the threads of a slot's process that wait for one of armed. */
+void memory_wake_slot(const struct memory_hub_page *hub, struct memory_bell *bells, uint32_t slot,
+		      uint32_t armed, int from_fd);
+/* The next value of armed. */
+static inline uint32_t memory_next_armed(uint32_t armed, uint32_t to)
+{
+	return (armed | MEMORY_ARMED) + 1 + to;
+}
 
 static inline bool memory_is_live(const struct memory_hub_page *hub, uint32_t slot)
 {

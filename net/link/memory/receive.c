@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Receiving: records of all rings to this slot become arrivals, one for each packet. A thread that
- * waits is woken by a datagram to the doorbell; a process that waits for nothing gets none. */
+ * waits is woken by a datagram to the doorbell, one that waits for nothing else by the bell; a
+ * process that waits for nothing gets neither. */
 #include <string.h>
 #include <sys/socket.h>
 
@@ -222,30 +223,63 @@ static void woken(struct memory_link *link)
 {
 	const uint32_t armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
 
-	if (!(armed & 1) || atomic_load(&link->waiters) > 0)
+	if (!(armed & MEMORY_ARMED) || atomic_load(&link->waiters) > 0)
 		return;
-	atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
+	atomic_store_explicit(&link->own->armed, memory_next_armed(armed, 0), memory_order_relaxed);
 	/* A datagram that comes later ends the next wait at once. */
 	if (atomic_exchange(&link->is_readable, false) && descriptor_is_kept(link->base.wait_fd))
 		drain(link);
 }
 
-bool memory_wait_begins(struct link *base)
+/* Those who rang for an earlier sleep ring again. A datagram that nothing has read stays. */
+static void arm(struct memory_link *link, uint32_t kind)
 {
-	struct memory_link *link = (struct memory_link *)base;
-	uint32_t armed;
+	const uint32_t armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
+	const uint32_t to = (armed & MEMORY_ARMED) | kind;
 
+	atomic_fetch_add(&link->waiters, 1);
+	if (kind == MEMORY_BELL || !(armed & kind))
+		atomic_store_explicit(&link->own->armed, memory_next_armed(armed, to),
+				      memory_order_relaxed);
+}
+
+static bool begin(struct memory_link *link, uint32_t kind)
+{
 	/* An unanswered doorbell would end the wait at once. */
 	woken(link);
 	release(link);
-	armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
-	atomic_fetch_add(&link->waiters, 1);
-	if (!(armed & 1))
-		atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
+	arm(link, kind);
 	/* Between the store of armed and the loads of tails: pairs with wake() in send.c. */
 	atomic_thread_fence(memory_order_seq_cst);
 	rescan(link);
 	return something_waits(link);
+}
+
+bool memory_wait_begins(struct link *base)
+{
+	return begin((struct memory_link *)base, MEMORY_DOORBELL);
+}
+
+bool memory_sleep_begins(struct link *base, uint32_t *ret_rings)
+{
+	struct memory_link *link = (struct memory_link *)base;
+
+	*ret_rings = atomic_load(&link->cfg.bells[link->cfg.slot].rings);
+	return begin(link, MEMORY_BELL);
+}
+
+bool memory_sleep(struct link *base, uint32_t rings, uint64_t ns)
+{
+	const struct memory_link *link = (const struct memory_link *)base;
+
+	return memory_bell_sleep(&link->cfg.bells[link->cfg.slot], rings, ns);
+}
+
+void memory_wake(struct link *base)
+{
+	const struct memory_link *link = (const struct memory_link *)base;
+
+	memory_bell_ring(&link->cfg.bells[link->cfg.slot]);
 }
 
 int memory_receive(struct link *base, struct wire_arrival *ret, size_t max)

@@ -80,7 +80,7 @@ uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot)
 		       : NULL;
 }
 
-/* Rings the doorbell of a slot whose process waits. */
+/* Wakes a slot's process if it waits. */
 static void wake(struct memory_link *link, struct memory_peer *peer, uint32_t slot)
 {
 	uint32_t armed;
@@ -88,10 +88,10 @@ static void wake(struct memory_link *link, struct memory_peer *peer, uint32_t sl
 	/* Between the store of tail and the load of armed: pairs with memory_wait_begins(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	armed = atomic_load_explicit(&peer->file->armed, memory_order_relaxed);
-	if (!(armed & 1) || armed == peer->rung)
+	if (!(armed & MEMORY_ARMED) || armed == peer->rung)
 		return;
 	peer->rung = armed;
-	memory_ring_doorbell(link->hub, slot, link->base.wait_fd);
+	memory_wake_slot(link->hub, link->cfg.bells, slot, armed, link->base.wait_fd);
 }
 
 static void publish(struct memory_link *link, uint32_t to, const struct wire_train *train,
