@@ -47,6 +47,19 @@ START_TEST(acks_wait_no_longer_for_who_sends_to_one)
 }
 END_TEST
 
+/* One of its clients is fast for a while: both have a processor, and the others wait for one. */
+START_TEST(many_are_not_forgotten_for_one_that_is_fast)
+{
+	send_to_two(100);
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	for (int i = 0; i < 184; i++)
+		schedule_sent_to(&s, &two[1]);
+	expect_hold(320);
+	schedule_sent_to(&s, &two[1]);
+	expect_hold(20);
+}
+END_TEST
+
 /* It finds completions at each poll, and never runs the engine itself. */
 START_TEST(a_poll_that_finds_something_counts)
 {
@@ -230,6 +243,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup_server, NULL);
 	tcase_add_test(tc, acks_wait_longer_while_it_polls);
 	tcase_add_test(tc, acks_wait_no_longer_for_who_sends_to_one);
+	tcase_add_test(tc, many_are_not_forgotten_for_one_that_is_fast);
 	tcase_add_test(tc, a_poll_that_finds_something_counts);
 	tcase_add_test(tc, armed_completion_queues_change_nothing);
 	tcase_add_test(tc, its_packets_are_left_to_a_poller_that_is_near);
