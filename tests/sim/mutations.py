@@ -385,7 +385,7 @@ MUTATIONS = [
      "the last word of a remote request may be seen before the others", "remote"),
     ("kernel_stores_in_any_order", "lib/progress/remote.c:remote_write", "size_t tail = len < 8 ? len : 8, head = len - tail;", "size_t tail = len, head = 0;",
      "the kernel stores the last word with the others", "remote"),
-    ("rest_of_a_train_released", "net/link/memory/receive.c:release", "!peer->has_taken || peer->segs_left > 0)", "!peer->has_taken)",
+    ("rest_of_a_train_released", "net/link/memory/receive.c:release", "peer->segs_left > 0", "false",
      "a ring's space is given back while the rest of a train is unread", "memory_link"),
     ("lost_credits_stay_lost", "lib/progress/local_peer.c:credits_socket_empty", "offered_by_others(progress, own) + offered_by(progress, own, own),",
      "atomic_load(&slot_at(progress, own)->taken),", "credits of datagrams that the kernel dropped never come back", "credits"),

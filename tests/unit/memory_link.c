@@ -188,6 +188,23 @@ START_TEST(what_an_exited_process_sent_is_received)
 }
 END_TEST
 
+/* A device may have 255 processes, most of which never send to this one. */
+START_TEST(only_rings_of_senders_are_read)
+{
+	const struct memory_link *reader = (const struct memory_link *)b;
+
+	expect_packets(b, 0);
+	ck_assert_uint_eq(reader->num_scanned, 0);
+	make_train(A, B, 1, 60, 60);
+	send_ok(a);
+	expect_packets(b, 1);
+	ck_assert_uint_eq(reader->num_scanned, 1);
+	ck_assert_uint_eq(reader->num_taken, 1);
+	expect_packets(b, 0);
+	ck_assert_uint_eq(reader->num_taken, 0);
+}
+END_TEST
+
 /* The sender exited before any other process knew it. */
 START_TEST(last_words_of_a_stranger_are_received)
 {
@@ -625,6 +642,7 @@ static TCase *make_tests(void)
 	tcase_add_test(tests, full_ring_pushes_back);
 	tcase_add_test(tests, stopped_reader_loses_packets);
 	tcase_add_test(tests, what_an_exited_process_sent_is_received);
+	tcase_add_test(tests, only_rings_of_senders_are_read);
 	tcase_add_test(tests, last_words_of_a_stranger_are_received);
 	tcase_add_test(tests, next_processes_hear_nothing_old);
 	tcase_add_test(tests, next_process_waits_for_the_last_words);

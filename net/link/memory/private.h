@@ -142,10 +142,13 @@ struct memory_link {
 	uint64_t refused_ns[MEMORY_SLOTS];
 	/* The hub could not be asked now. */
 	bool is_hub_busy;
-	/* Slots whose rings to this one are read: those that are live, and those that left
-	 * something. As of that generation. */
+	/* Slots whose rings to this one are read: those that are live and may have sent something,
+	 * and those that left something. As of that generation. */
 	uint32_t generation, num_scanned, first_scanned;
 	uint8_t scanned[MEMORY_SLOTS];
+	/* Those of peers with records to release. */
+	uint32_t num_taken;
+	uint8_t taken[MEMORY_SLOTS];
 
 	/* Threads that wait for the doorbell or the bell. */
 	_Atomic uint32_t waiters;

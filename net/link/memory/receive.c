@@ -11,16 +11,23 @@
 
 #define DRAIN_BATCH 16u
 
-/* Whether the slot's process may have sent something that was not read. */
+/* Before the slot's process sends something, it has mapped this process's file. */
+static bool may_have_sent(const struct memory_link *link, uint32_t slot)
+{
+	return atomic_load_explicit(&link->hub->met[link->cfg.slot][slot / 64],
+				    memory_order_acquire) >>
+		       slot % 64 &
+	       1;
+}
+
+/* Whether something that it sent may not have been read. */
 static bool has_news(const struct memory_link *link, uint32_t slot)
 {
 	struct memory_peer *peer = link->peer[slot];
-	const uint64_t met = atomic_load_explicit(&link->hub->met[link->cfg.slot][slot / 64],
-						  memory_order_acquire);
 
 	if (peer)
 		return memory_peer_waits(link, peer);
-	return (met >> slot % 64 & 1) && link->finished[slot] != memory_epoch(link->hub, slot) &&
+	return may_have_sent(link, slot) && link->finished[slot] != memory_epoch(link->hub, slot) &&
 	       !memory_is_refused(link, slot);
 }
 
@@ -37,7 +44,7 @@ static bool is_scanned(struct memory_link *link, uint32_t slot, bool *again)
 	}
 	has_left = peer ? peer->has_left : !live && has_news(link, slot);
 	*again |= has_left;
-	return live || has_left;
+	return (live && may_have_sent(link, slot)) || has_left;
 }
 
 /* Follows the hub's list of slots. */
@@ -60,15 +67,21 @@ static void rescan(struct memory_link *link)
 /* Gives space back, as far as the arrivals of former calls are concerned. */
 static void release(struct memory_link *link)
 {
-	for (uint32_t i = 0; i < link->num_scanned; i++) {
-		struct memory_peer *peer = link->peer[link->scanned[i]];
+	uint32_t left = 0;
 
+	for (uint32_t i = 0; i < link->num_taken; i++) {
+		struct memory_peer *peer = link->peer[link->taken[i]];
+
+		assert(peer && peer->has_taken);
 		/* The rest of a train is also in use until it was returned. */
-		if (!peer || !peer->has_taken || peer->segs_left > 0)
+		if (peer->segs_left > 0) {
+			link->taken[left++] = link->taken[i];
 			continue;
+		}
 		ring_release(&peer->in);
 		peer->has_taken = false;
 	}
+	link->num_taken = left;
 }
 
 void memory_handled(struct link *base)
@@ -77,7 +90,7 @@ void memory_handled(struct link *base)
 }
 
 /* Takes the ring's next record. False: there is none. */
-static bool take_record(struct memory_link *link, struct memory_peer *peer)
+static bool take_record(struct memory_link *link, uint32_t slot, struct memory_peer *peer)
 {
 	switch (ring_take(&peer->in, &peer->record, &peer->next)) {
 	case RING_EMPTY: return false;
@@ -86,6 +99,8 @@ static bool take_record(struct memory_link *link, struct memory_peer *peer)
 	}
 	peer->segs_left = peer->record.segs;
 	peer->bytes_left = peer->record.len;
+	if (!peer->has_taken)
+		link->taken[link->num_taken++] = (uint8_t)slot;
 	peer->has_taken = true;
 	return true;
 }
@@ -164,7 +179,7 @@ static size_t take_from(struct memory_link *link, uint32_t slot, struct wire_arr
 	if (!peer)
 		peer = memory_peer_get(link, slot);
 	while (peer && n < max && memory_peer_waits(link, peer)) {
-		if (peer->segs_left == 0 && !take_record(link, peer))
+		if (peer->segs_left == 0 && !take_record(link, slot, peer))
 			break;
 		if (!is_welcome(link, &peer->record))
 			peer->segs_left = 0;
