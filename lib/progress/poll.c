@@ -71,8 +71,8 @@ static bool sleep_without_descriptor(struct progress *progress, const _Atomic ui
 	return woken;
 }
 
-/* Pairs with progress_event_raised(): either that finds is_awaiting_event, after the rings of the
- * sleep were read or before, or the sleep finds the count. */
+/* Pairs with progress_event_raised(): either that call finds is_awaiting_event and ends the sleep,
+ * or the event was counted before, and the thread does not sleep. */
 static void sleep_until_event(struct progress *progress, const struct progress_event *event,
 			      uint64_t ns)
 {

@@ -115,16 +115,17 @@ struct progress {
 	_Atomic bool has_thread;
 	/* Nothing comes from event_fd any more. */
 	bool has_server_ended;
-	/* The background thread has waited since it last ran the engine. It has stepped back since
-	 * it last listened. Only that thread uses them. */
+	/* The background thread has waited since it last ran the engine; it has stepped back since
+	 * it last listened. Only that thread uses these. */
 	bool has_waited, has_stepped_back;
 	pthread_t thread;
 	/* eventfd: the thread shall decide again. */
 	int wake_fd;
 	/* epoll: wake_fd, the server's events, other processes' doorbells. */
 	int events_fd;
-	/* epoll: events_fd and, while the thread listens, the link: its descriptor, or -1. */
+	/* epoll: events_fd and, while the thread listens, the link. */
 	int all_fd;
+	/* The link's descriptor there; -1: it is not. */
 	int watched_fd;
 };
 

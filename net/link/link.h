@@ -149,8 +149,8 @@ static inline uint64_t link_deadline(const struct link *link)
 }
 
 /* A descriptor for poll and epoll. It is readable when link_receive has work, which may yield no
- * arrival; of a link with wait_begins only between link_wait_begins() and link_wait_ended().
- * Another one after link_join(), for each wait that begins then. */
+ * arrival; of a link with wait_begins only between link_wait_begins() and link_wait_ended(). The
+ * first link_join() may give the link another one. */
 static inline int link_wait_fd(const struct link *link)
 {
 	return link_bottom(link)->wait_fd;
