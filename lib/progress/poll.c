@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/min.h"
 #include "lib/control/time_slice.h"
@@ -44,28 +45,38 @@ static long wait_on(int link_fd, int fd, uint64_t ns, bool *ret_link_is_ready)
 	return ready;
 }
 
-static long wait_on_link(struct progress *progress, int fd, uint64_t ns)
+/* What a thread waits for: that the word has another value. NULL: only packets. Another thread may
+ * take the packet meanwhile, so the thread looks again before it sleeps. */
+struct awaited {
+	const _Atomic uint32_t *word;
+	uint32_t value;
+};
+
+static bool has_come(struct awaited awaited)
 {
-	bool arrived = true;
+	return awaited.word && atomic_load(awaited.word) != awaited.value;
+}
+
+static long wait_on_link(struct progress *progress, int fd, struct awaited awaited, uint64_t ns)
+{
+	bool arrived = progress_wait_begins(progress);
 	long ready = 1;
 
-	if (!progress_wait_begins(progress))
+	if (!arrived && !has_come(awaited))
 		ready = wait_on(link_wait_fd(progress->link.phy), fd, ns, &arrived);
 	link_wait_ended(progress->link.phy, arrived);
 	arrivals_waited(progress, arrived);
 	return ready;
 }
 
-/* Without the wait descriptor. event: the count of one that also ends the sleep, or NULL. False:
- * the time is over. */
-static bool sleep_without_descriptor(struct progress *progress, const _Atomic uint32_t *event,
-				     uint64_t ns)
+/* Without the wait descriptor. False: the time is over. */
+static bool sleep_without_descriptor(struct progress *progress, struct awaited awaited, uint64_t ns)
 {
 	struct link *link = progress->link.phy;
 	bool woken = true;
 	uint32_t rings;
 
-	if (!progress_sleep_begins(progress, &rings) && !(event && atomic_load(event)))
+	if (!progress_sleep_begins(progress, &rings) && !has_come(awaited))
 		woken = link_sleep(link, rings, ns);
 	link_wait_ended(link, false);
 	return woken;
@@ -73,16 +84,15 @@ static bool sleep_without_descriptor(struct progress *progress, const _Atomic ui
 
 /* Pairs with progress_event_raised(): either that call finds is_awaiting_event and ends the sleep,
  * or the event was counted before, and the thread does not sleep. */
-static void sleep_until_event(struct progress *progress, const struct progress_event *event,
-			      uint64_t ns)
+static void sleep_until_event(struct progress *progress, struct awaited awaited, uint64_t ns)
 {
 	atomic_store(&progress->is_awaiting_event, true);
-	sleep_without_descriptor(progress, event->count, ns);
+	sleep_without_descriptor(progress, awaited, ns);
 	atomic_store(&progress->is_awaiting_event, false);
 }
 
 static void sleep_on_link(struct progress *progress, const struct schedule_decision *decision,
-			  uint64_t now_ns)
+			  struct awaited awaited, uint64_t now_ns)
 {
 	const uint64_t ns = decision->until_ns - now_ns;
 	bool woken;
@@ -93,9 +103,9 @@ static void sleep_on_link(struct progress *progress, const struct schedule_decis
 	else
 		ctl_wakeup_restore();
 	if (link_can_sleep(progress->link.phy))
-		woken = sleep_without_descriptor(progress, NULL, ns);
+		woken = sleep_without_descriptor(progress, awaited, ns);
 	else
-		woken = wait_on_link(progress, -1, ns) != 0;
+		woken = wait_on_link(progress, -1, awaited, ns) != 0;
 	schedule_sleep_returned(&progress->schedule, decision, !woken);
 }
 
@@ -124,15 +134,15 @@ static void carry_out(struct progress *progress, struct schedule_decision decisi
 		if (schedule_yield_returned(&progress->schedule, &decision, now_ns, clock_now_ns()))
 			ctl_slice_shorten();
 		return;
-	case SCHEDULE_SLEEP: sleep_on_link(progress, &decision, now_ns); return;
 	case SCHEDULE_WAKE_BACKGROUND: progress_thread_wake(progress); return;
 	case SCHEDULE_WAIT_ON_LINK:
 	case SCHEDULE_STEP_BACK:
 	case SCHEDULE_LOOK_AT_LINK:
 	case SCHEDULE_RUN_ENGINE:
-	case SCHEDULE_EXIT: break;
+	case SCHEDULE_EXIT:
+	case SCHEDULE_SLEEP: break;
 	}
-	assert(false && "a decision for the background thread");
+	assert(false && "a decision for another thread");
 }
 
 /* Small requests that wait for more while packets are in flight leave nothing to do. */
@@ -195,14 +205,27 @@ uint64_t progress_poll_once(struct progress *progress)
 	return poll_once(progress, &is_busy);
 }
 
-void progress_back_off(struct progress *progress, uint64_t due_ns)
+static void back_off(struct progress *progress, struct awaited awaited, uint64_t due_ns)
 {
 	/* The time of the poll is close enough. */
 	const uint64_t now_ns = schedule_active_at_ns(&progress->schedule);
+	struct schedule_decision decision;
 
 	/* 0: progress_poll_once() found something. */
 	assert(due_ns != 0);
-	carry_out(progress, schedule_polled_empty(&progress->schedule, now_ns, due_ns), now_ns);
+	decision = schedule_polled_empty(&progress->schedule, now_ns, due_ns);
+	if (decision.action == SCHEDULE_SLEEP)
+		sleep_on_link(progress, &decision, awaited, now_ns);
+	else
+		carry_out(progress, decision, now_ns);
+}
+
+void progress_back_off(struct progress *progress, const struct rxe_cq *cq, uint64_t due_ns)
+{
+	/* Only the calling thread takes completions. */
+	const struct awaited awaited = { &cq->visible, cq->head };
+
+	back_off(progress, awaited, due_ns);
 }
 
 void progress_poll(struct progress *progress)
@@ -210,7 +233,7 @@ void progress_poll(struct progress *progress)
 	uint64_t due_ns = progress_poll_once(progress);
 
 	if (due_ns)
-		progress_back_off(progress, due_ns);
+		back_off(progress, (struct awaited){ 0 }, due_ns);
 }
 
 uint64_t progress_event_spin_ns(struct progress *progress)
@@ -228,6 +251,7 @@ uint64_t progress_event_wait_ns(void)
 static int wait_without_signals(struct progress *progress, const struct progress_event *event,
 				uint64_t ns, bool on_link)
 {
+	const struct awaited awaited = { event->count, 0 };
 	sigset_t all, before, pending;
 	bool is_ready;
 	int err;
@@ -237,9 +261,9 @@ static int wait_without_signals(struct progress *progress, const struct progress
 	if (!on_link)
 		wait_on(-1, event->fd, ns, &is_ready);
 	else if (link_can_sleep(progress->link.phy))
-		sleep_until_event(progress, event, ns);
+		sleep_until_event(progress, awaited, ns);
 	else
-		wait_on_link(progress, event->fd, ns);
+		wait_on_link(progress, event->fd, awaited, ns);
 	err = sigpending(&pending) == 0 && any_interrupts(&pending, &before) ? EINTR : 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return err;

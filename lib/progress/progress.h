@@ -203,8 +203,8 @@ bool progress_sleep_begins(struct progress *progress, uint32_t *ret_rings);
  * due. */
 uint64_t progress_poll_once(struct progress *progress);
 /* The completion queue is still empty: may yield, or sleep until a packet comes or the engine is
- * due, 1 ms at most. */
-void progress_back_off(struct progress *progress, uint64_t due_ns);
+ * due, 2 ms at most. Not if a completion has come meanwhile: another thread took the packet. */
+void progress_back_off(struct progress *progress, const struct rxe_cq *cq, uint64_t due_ns);
 /* Both, for a thread that waits for something else than a completion. */
 void progress_poll(struct progress *progress);
 /* How long a thread that waits for an event polls before it sleeps. */

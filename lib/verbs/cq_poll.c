@@ -36,7 +36,7 @@ static uint32_t take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max)
 		n = rxe_cq_poll(&cq->cq, ret, max);
 		/* Back off only with nothing to report: a completion must not wait. */
 		if (!n && due_ns) {
-			progress_back_off(&cq->dev->progress, due_ns);
+			progress_back_off(&cq->dev->progress, &cq->cq, due_ns);
 			n = rxe_cq_poll(&cq->cq, ret, max);
 		}
 	}

@@ -12,6 +12,8 @@
 #include <sys/eventfd.h>
 
 #include "device_fixture.h"
+#include "emu/cq.h"
+#include "emu/engine.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/turns.h"
 #include "net/link/clock.h"
@@ -288,6 +290,26 @@ static void be_oversubscribed(void)
 	atomic_store(&progress->schedule.oversubscribed_at_ns, clock_now_ns());
 }
 
+/* The background thread took the packet between the poll and the sleep. */
+START_TEST(a_completion_that_has_come_lets_no_poller_sleep)
+{
+	const struct link_ops *before = progress->link.phy->ops;
+	const struct link_ops ops = with_bell();
+	struct rxe_cq cq = { 0 };
+
+	progress->link.phy->ops = &ops;
+	be_oversubscribed();
+	schedule_polled(&progress->schedule, clock_now_ns(), 0);
+	atomic_store(&cq.visible, 1);
+	progress_back_off(progress, &cq, RXE_NEVER);
+	ck_assert_uint_eq(atomic_load(&sleeps), 0);
+	atomic_store(&cq.visible, 0);
+	progress_back_off(progress, &cq, RXE_NEVER);
+	ck_assert_uint_eq(atomic_load(&sleeps), 1);
+	progress->link.phy->ops = before;
+}
+END_TEST
+
 START_TEST(a_client_that_polls_lets_others_go_on)
 {
 	be_oversubscribed();
@@ -347,6 +369,7 @@ int main(void)
 	tcase_add_test(tcase, a_signal_ends_it);
 	tcase_add_test(tcase, a_signal_of_sa_restart_does_not_end_it);
 	tcase_add_test(tcase, a_client_lets_others_go_on);
+	tcase_add_test(tcase, a_completion_that_has_come_lets_no_poller_sleep);
 	tcase_add_test(tcase, a_client_that_polls_lets_others_go_on);
 	tcase_add_test(tcase, its_background_thread_lets_others_go_on);
 	return suite_run(suite);

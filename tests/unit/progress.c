@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "device_fixture.h"
+#include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/heap.h"
 #include "emu/limits.h"
@@ -48,6 +49,7 @@ static uint32_t num_closed; /* times that the owner was told of closed descripto
 static struct link phy;
 static uint32_t arriving, checks, ended_readable, ended_quiet;
 static _Atomic uint32_t receives, waits;
+static struct rxe_cq cq;
 static bool has_work, first_readable;
 static int complete_error;
 static uint32_t num_lines; /* the log has this many lines */
@@ -428,7 +430,7 @@ START_TEST(a_poller_that_paid_has_a_short_slice)
 		_exit(0);
 	while (attributes_now().slice_ns == own_ns) {
 		schedule_polled(&progress->schedule, clock_now_ns(), sched_getcpu());
-		progress_back_off(progress, RXE_NEVER);
+		progress_back_off(progress, &cq, RXE_NEVER);
 	}
 	ck_assert_uint_eq(attributes_now().slice_ns, SHORT_NS);
 	schedule_engine_released(&progress->schedule, clock_now_ns(), &none, true);
@@ -450,7 +452,7 @@ static void sleep_as_poller(void)
 
 	schedule_polled(&progress->schedule, now_ns, 0);
 	schedule_yield_returned(&progress->schedule, &yielded, now_ns - 10 * MS_NS, now_ns);
-	progress_back_off(progress, RXE_NEVER);
+	progress_back_off(progress, &cq, RXE_NEVER);
 	ck_assert_uint_eq(atomic_load(&progress->schedule.sleepers), 0);
 }
 
@@ -500,12 +502,25 @@ START_TEST(a_link_with_work_lets_no_poller_sleep)
 }
 END_TEST
 
+/* The background thread took the packet between the poll and the sleep. */
+START_TEST(a_completion_that_has_come_lets_no_poller_sleep)
+{
+	ck_assert_int_eq(eventfd_write(phy.wait_fd, 1), 0);
+	atomic_store(&cq.visible, 1);
+	sleep_as_poller();
+	ck_assert_uint_eq(ended_readable, 0);
+	atomic_store(&cq.visible, 0);
+	sleep_as_poller();
+	ck_assert_uint_eq(ended_readable, 1);
+}
+END_TEST
+
 /* The schedule's unit of time is measured beside the first yield. */
 START_TEST(a_poller_that_yields_measures_a_system_call)
 {
 	schedule_polled(&progress->schedule, clock_now_ns(), 0);
 	ck_assert_uint_eq(atomic_load(&progress->schedule.cost.ns), 0);
-	progress_back_off(progress, RXE_NEVER);
+	progress_back_off(progress, &cq, RXE_NEVER);
 	ck_assert_uint_ne(atomic_load(&progress->schedule.cost.ns), 0);
 }
 END_TEST
@@ -656,6 +671,7 @@ int main(void)
 				       a_poller_sleeps_until_its_time_is_over,
 				       a_packet_wakes_a_poller,
 				       a_link_with_work_lets_no_poller_sleep,
+				       a_completion_that_has_come_lets_no_poller_sleep,
 				       a_poller_that_yields_measures_a_system_call,
 				       a_raw_port_without_frames_is_no_arrival,
 				       a_packet_wakes_the_background_thread,
