@@ -142,7 +142,7 @@ static void carry_out(struct progress *progress, struct schedule_decision decisi
 	case SCHEDULE_EXIT:
 	case SCHEDULE_SLEEP: break;
 	}
-	assert(false && "a decision for another thread");
+	assert(false && "a decision that others carry out");
 }
 
 /* Small requests that wait for more while packets are in flight leave nothing to do. */

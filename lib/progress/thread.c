@@ -197,7 +197,7 @@ static void step_back(struct progress *progress, const struct schedule_decision 
 		ctl_wakeup_defer();
 	else
 		ctl_wakeup_restore();
-	/* One step back alone is no reason to stop. */
+	/* A program that waits for events has one step back between two waits on the link. */
 	if (progress->has_stepped_back)
 		stop_watching(progress);
 	progress->has_stepped_back = true;

@@ -191,8 +191,8 @@ static inline bool link_sleep_begins(struct link *link, uint32_t *ret_rings)
 	return link->ops->sleep_begins(link, ret_rings);
 }
 
-/* Until link_receive has work, or link_wake() was called since link_sleep_begins(): for ns at most.
- * False: the time is over. Needs no lock. */
+/* Sleeps until link_receive has work, or link_wake() was called since link_sleep_begins(): for ns
+ * at most. False: the time is over. Needs no lock. */
 static inline bool link_sleep(struct link *link, uint32_t rings, uint64_t ns)
 {
 	return link->ops->sleep(link, rings, ns);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
+#include <sys/eventfd.h>
 
 #include "device_fixture.h"
 #include "lib/progress/progress.h"
@@ -81,20 +81,40 @@ START_TEST(a_thread_that_steps_back_again_does_not_watch)
 }
 END_TEST
 
-/* The link has another descriptor then. */
-START_TEST(a_thread_watches_groups_once_one_is_joined)
+static int join_group(void)
 {
 	const struct gid group = { .raw = { [10] = 0xff, [11] = 0xff, 239, 80, 1, 1 } };
 	int fd;
 
-	ck_assert(becomes_watched(dev->attachment.rx_fd, true));
 	ck_assert(progress_lock(progress));
 	ck_assert_int_eq(device_link_join(&progress->link, &group), 0);
 	fd = link_wait_fd(progress->link.phy);
 	progress_unlock(progress);
+	return fd;
+}
+
+/* The link has another descriptor then. */
+START_TEST(a_thread_watches_groups_once_one_is_joined)
+{
+	int fd;
+
+	ck_assert(becomes_watched(dev->attachment.rx_fd, true));
+	fd = join_group();
 	ck_assert_int_ne(fd, dev->attachment.rx_fd);
 	ck_assert(becomes_watched(fd, true));
 	ck_assert(!is_watched(dev->attachment.rx_fd));
+}
+END_TEST
+
+/* Else it would watch the groups a second later, when its wait is over. */
+START_TEST(a_join_wakes_the_thread)
+{
+	eventfd_t count;
+
+	progress_thread_stop(progress);
+	(void)eventfd_read(progress->wake_fd, &count);
+	(void)join_group();
+	ck_assert_int_eq(eventfd_read(progress->wake_fd, &count), 0);
 }
 END_TEST
 
@@ -107,6 +127,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, a_thread_that_steps_back_again_does_not_watch);
 	tcase_add_test(tcase, a_thread_watches_groups_once_one_is_joined);
+	tcase_add_test(tcase, a_join_wakes_the_thread);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

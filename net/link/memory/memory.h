@@ -73,10 +73,11 @@ int memory_hub_meet(void *hub, uint32_t from, uint32_t to, uint32_t *ret_epoch);
 struct memory_cfg {
 	struct gid gid;
 	uint32_t slot;
-	int hub_fd;		   /* of the hub's page; stays the caller's */
-	int file_fd;		   /* of the slot's file; stays the caller's */
-	int doorbell_fd;	   /* the slot's; stays the caller's */
-	struct memory_bell *bells; /* the hub's */
+	int hub_fd;	 /* of the hub's page; stays the caller's */
+	int file_fd;	 /* of the slot's file; stays the caller's */
+	int doorbell_fd; /* the slot's; stays the caller's */
+	/* By slot, as the hub's: memory that all processes of the device write. */
+	struct memory_bell *bells;
 	/* Asks the hub for the file of another slot: memory_hub_meet(), or what calls it. -EBUSY:
 	 * it cannot now, the link shall try again. */
 	int (*meet)(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch);

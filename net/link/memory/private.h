@@ -199,10 +199,10 @@ void memory_ring_doorbell(const struct memory_hub_page *hub, uint32_t slot, int 
 /* Wakes the threads of a slot's process that wait for one of armed. */
 void memory_wake_slot(const struct memory_hub_page *hub, struct memory_bell *bells, uint32_t slot,
 		      uint32_t armed, int from_fd);
-/* The next value of armed. */
-static inline uint32_t memory_next_armed(uint32_t armed, uint32_t to)
+/* The value of armed after this one, for what the threads wait for now. */
+static inline uint32_t memory_next_armed(uint32_t armed, uint32_t kinds)
 {
-	return (armed | MEMORY_ARMED) + 1 + to;
+	return (armed | MEMORY_ARMED) + 1 + kinds;
 }
 
 static inline bool memory_is_live(const struct memory_hub_page *hub, uint32_t slot)

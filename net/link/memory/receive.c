@@ -246,15 +246,16 @@ static void woken(struct memory_link *link)
 		drain(link);
 }
 
-/* Those who rang for an earlier sleep ring again. A datagram that nothing has read stays. */
+/* A sender that rang the bell for an earlier sleep rings it again. It need not send another
+ * datagram: the doorbell stays readable while a thread waits for it. */
 static void arm(struct memory_link *link, uint32_t kind)
 {
 	const uint32_t armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
-	const uint32_t to = (armed & MEMORY_ARMED) | kind;
+	const uint32_t kinds = (armed & MEMORY_ARMED) | kind;
 
 	atomic_fetch_add(&link->waiters, 1);
 	if (kind == MEMORY_BELL || !(armed & kind))
-		atomic_store_explicit(&link->own->armed, memory_next_armed(armed, to),
+		atomic_store_explicit(&link->own->armed, memory_next_armed(armed, kinds),
 				      memory_order_relaxed);
 }
 

@@ -85,7 +85,7 @@ static void wake(struct memory_link *link, struct memory_peer *peer, uint32_t sl
 {
 	uint32_t armed;
 
-	/* Between the store of tail and the load of armed: pairs with memory_wait_begins(). */
+	/* Between the store of tail and the load of armed: pairs with begin() in receive.c. */
 	atomic_thread_fence(memory_order_seq_cst);
 	armed = atomic_load_explicit(&peer->file->armed, memory_order_relaxed);
 	if (!(armed & MEMORY_ARMED) || armed == peer->rung)

@@ -29,7 +29,7 @@ struct udp_header {
 	uint8_t traffic_class, hop_limit;
 };
 
-/* One that sends. */
+/* A socket that sends. */
 struct udp_sender {
 	struct udp_header has;
 	/* What the last trains asked for instead, and how many in a row. */

@@ -16,7 +16,7 @@
 #include "net/link/udp/private.h"
 #include "net/wire/packet.h"
 
-/* Trains in a row that ask for another traffic class or hop limit. */
+/* The socket takes over what this many trains in a row ask for. */
 #define FOLLOW_AFTER 16u
 
 void udp_tx_init(struct udp_link *link)
