@@ -16,6 +16,7 @@ struct rxe_qp;
 struct rxe_claim;
 struct rxe_cqe;
 struct rxe_srq;
+struct rxe_time_wait_table;
 
 /* A deferred access is tried again after this time, unless the host says otherwise
  * (rxe_engine.defer_ns). */
@@ -104,6 +105,10 @@ struct rxe_host_ops {
 	 * are on their way. */
 	uint32_t (*credits)(void *host, const struct gid *dst, uint32_t slot);
 	void (*credits_spent)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
+	/* May be NULL: no peer's. The TIME_WAIT records of the process that has a slot at dst, to
+	 * read; NULL: it is none of this device. */
+	const struct rxe_time_wait_table *(*time_wait_of)(void *host, const struct gid *dst,
+							  uint32_t slot);
 	/* May be NULL: in the caller's buffer. Where to build a train to that slot of dst. */
 	uint8_t *(*train_space)(void *host, const struct gid *dst, uint32_t slot);
 	/* Both or neither may be NULL. grace_begin: a window's binding was cleared; returns a

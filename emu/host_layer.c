@@ -94,6 +94,14 @@ static void pass_credits_spent(void *host, const struct gid *dst, uint32_t slot,
 	layer->below->credits_spent(layer->below_host, dst, slot, cost);
 }
 
+static const struct rxe_time_wait_table *pass_time_wait_of(void *host, const struct gid *dst,
+							   uint32_t slot)
+{
+	const struct rxe_host_layer *layer = host;
+
+	return layer->below->time_wait_of(layer->below_host, dst, slot);
+}
+
 static uint8_t *pass_train_space(void *host, const struct gid *dst, uint32_t slot)
 {
 	const struct rxe_host_layer *layer = host;
@@ -182,6 +190,7 @@ void rxe_host_layer_init(struct rxe_host_layer *layer, const struct rxe_host_ops
 	PASS(peer_life);
 	PASS(credits);
 	PASS(credits_spent);
+	PASS(time_wait_of);
 	PASS(train_space);
 	PASS(grace_begin);
 	PASS(grace_over);

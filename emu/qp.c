@@ -97,6 +97,8 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 		return;
 	if (head_status != RXE_WC_SUCCESS)
 		rxe_report_failed(engine, qp, RXE_FAILED_SEND, head_status);
+	else if (rxe_qp_is_reliable(qp))
+		rc_requester_read_record(engine, qp);
 	qp->state = RXE_QPS_ERR;
 	rxe_qp_set_deadline(engine, qp, RXE_NEVER);
 	rc_became_err(engine, qp);
@@ -120,8 +122,11 @@ void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 
 void rxe_qp_flush_delayed_ack(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	if (!rxe_qp_is_reliable(qp) || qp->rc.reply.ack_delay_until_ns == RXE_NEVER)
+	struct rc_reply *reply = &qp->rc.reply;
+
+	if (!rxe_qp_is_reliable(qp) ||
+	    (reply->ack_delay_until_ns == RXE_NEVER && !reply->is_unasked))
 		return;
-	qp->rc.reply.ack_delay_until_ns = RXE_NEVER;
+	rc_reply_ack(reply);
 	rxe_qp_set_ready(engine, qp);
 }

@@ -390,6 +390,8 @@ static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_stat
 	case RXE_QPS_SQD:
 		qp->state = to;
 		qp->sq_draining = from != RXE_QPS_SQD || qp->sq_draining;
+		if (rxe_qp_is_reliable(qp))
+			rc_requester_ask(engine, qp);
 		rxe_qp_set_ready(engine, qp);
 		return;
 	case RXE_QPS_INIT:

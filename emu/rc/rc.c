@@ -107,6 +107,9 @@ static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
 	result = rc_resend_output(engine, qp, train);
 	if (result == OUTPUT_IDLE)
 		result = rc_requester_output(engine, qp, train);
+	/* What the requester has passed may have asked for a probe. */
+	if (result == OUTPUT_IDLE)
+		result = rc_resend_output(engine, qp, train);
 	train->max_segs = (uint16_t)(train->max_segs + kept);
 	assert(train->segs <= train->max_segs);
 	if (rc_reply_output_ack(engine, qp, train, (uint32_t)(train->segs - before)) != OUTPUT_IDLE)

@@ -6,7 +6,13 @@
  * AckReq is set on the last packet of each message. Inside a message it is set at the end of a
  * train or of the window, once 16 KiB (or half of the loss window) were sent without it or no
  * response is on its way. A QP that stops at a full window with no response on its way sends one
- * more packet, with AckReq: the response lets it continue. */
+ * more packet, with AckReq: the response lets it continue.
+ *
+ * An unsignalled request of one packet to a process of this device goes without AckReq, up to 15 in
+ * a row: the ACK would wake a process that does not wait for it. The peer records what it has
+ * received, so the requests are acknowledged although its process is killed. A signalled request
+ * after them asks, as do a drain and a signalled local operation; a change to ERR reads the
+ * record. Else a probe asks after a while. */
 #include "emu/rc/requester.h"
 
 #include <assert.h>
@@ -21,6 +27,7 @@
 #include "emu/qp.h"
 #include "emu/queue.h"
 #include "emu/rc/requester_retry.h"
+#include "emu/rc/time_wait.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
@@ -37,6 +44,9 @@
 #define GATHER_MAX    48
 #define GATHER_BYTES  512
 
+/* Requests in a row without AckReq, and one that has it. */
+#define ASK_EVERY 16
+
 void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_requester *req = &qp->rc.req;
@@ -48,8 +58,10 @@ void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 		.sent_psn = qp->attr.sq_psn,
 		.recover_psn = qp->attr.sq_psn,
 		.part_psn = qp->attr.sq_psn,
+		.asked_psn = psn_add(qp->attr.sq_psn, PSN_MASK),
 		.cur = qp->sq.head,
 		.peer = rxe_peer_of(engine, qp),
+		.is_recorded = qp->type == RXE_QPT_RC && rxe_time_wait_of_peer(engine, qp),
 	};
 	rc_window_reset(&req->window, req->peer->is_local);
 }
@@ -96,6 +108,25 @@ bool rc_requester_is_idle(const struct rxe_qp *qp)
 	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
 }
 
+enum rc_outstanding rc_requester_outstanding(const struct rxe_qp *qp)
+{
+	const struct rc_requester *req = &qp->rc.req;
+
+	if (rc_requester_is_idle(qp))
+		return RC_OUTSTANDING_NONE;
+	return psn_diff(req->asked_psn, req->una_psn) >= 0 ? RC_OUTSTANDING_ASKED
+							   : RC_OUTSTANDING_UNASKED;
+}
+
+void rc_requester_ask(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (rc_requester_outstanding(qp) != RC_OUTSTANDING_UNASKED ||
+	    qp->rc.req.probe != RC_PROBE_NONE)
+		return;
+	rc_requester_probe(engine, qp);
+	rc_retry_sent(&qp->rc.retry, &qp->attr, RC_OUTSTANDING_ASKED, engine->now_ns);
+}
+
 void rc_requester_path_changed(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_requester *req = &qp->rc.req;
@@ -114,7 +145,8 @@ static uint32_t clamp(uint32_t n, uint32_t min, uint32_t max)
 	return n < min ? min : n > max ? max : n;
 }
 
-/* Not inside a message: its last packet carries AckReq and was not sent yet. */
+/* Not inside a message: its last packet carries AckReq and was not sent yet. Nor while no response
+ * is on its way. */
 bool rc_requester_gathers(const struct rxe_qp *qp)
 {
 	const struct rc_requester *req = &qp->rc.req;
@@ -124,6 +156,7 @@ bool rc_requester_gathers(const struct rxe_qp *qp)
 	bool between = !oldest->started || oldest->psn_first == req->cur_psn;
 
 	return qp->state == RXE_QPS_RTS && between && in_flight >= GATHER_BEHIND &&
+	       rc_requester_outstanding(qp) == RC_OUTSTANDING_ASKED &&
 	       newest->len <= GATHER_BYTES &&
 	       qp->sq.tail - req->cur < clamp(in_flight, GATHER_MIN, GATHER_MAX);
 }
@@ -175,6 +208,7 @@ void rc_requester_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
 	req->cur = qp->sq.head;
 	req->cur_psn = req->una_psn;
 	req->from = (struct rxe_cursor){ 0 };
+	req->asked_psn = psn_add(req->una_psn, PSN_MASK);
 	req->probe = RC_PROBE_NONE;
 	rc_arrived_reset(&req->arrived);
 	rc_rtt_forget(&req->rtt);
@@ -327,10 +361,14 @@ static bool pass_local(struct rxe_engine *engine, struct rxe_qp *qp)
 			break_at_cur(engine, qp, rxe_wqe_failed_status(wqe));
 		if (result != LOCAL_DONE)
 			return false;
-		if (req->cur == qp->sq.head)
+		if (req->cur == qp->sq.head) {
 			retire_local(engine, qp);
-		else
+		} else {
 			req->cur++;
+			/* It completes after what was sent before. */
+			if (wqe->flags & RXE_SEND_SIGNALED)
+				rc_requester_ask(engine, qp);
+		}
 		if (qp->state == RXE_QPS_ERR)
 			return false;
 	}
@@ -439,6 +477,31 @@ static bool must_ask(const struct rxe_qp *qp, const struct wire_train *train, ui
 	return req->in_flight == req->since_ack_req && stops;
 }
 
+static bool is_counted(const struct rxe_qp *qp)
+{
+	return qp->cntrs.of[RXE_CNTR_SEND] || qp->cntrs.of[RXE_CNTR_WRITE];
+}
+
+/* All queue pairs to the peer share its window, and what is not acknowledged keeps the others from
+ * sending: half of it is left for them. */
+static bool is_half_full(const struct rxe_peer *peer, uint32_t cost)
+{
+	return peer->in_flight + cost > peer->window / 2;
+}
+
+/* Whether the request, whose only packet this is, may go without AckReq. One that is sent again
+ * asks: a packet was lost. */
+static bool may_stay_unasked(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
+{
+	const struct rc_requester *req = &qp->rc.req;
+
+	return req->is_recorded && !(wqe->flags & RXE_SEND_SIGNALED) && !qp->sq_sig_all &&
+	       wqe->psn_first == wqe->psn_last && psn == req->sent_psn && !rc_is_answered(wqe) &&
+	       req->unasked + 1 < ASK_EVERY && qp->state == RXE_QPS_RTS && !is_counted(qp) &&
+	       !is_half_full(req->peer, wqe->len + RC_PACKET_COST) &&
+	       rc_retry_probes_unasked(&qp->rc.retry, &qp->attr);
+}
+
 static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn,
 		     uint32_t last_psn, const struct wire_train *train, struct wire_packet *ret)
 {
@@ -458,8 +521,8 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	};
 	ret->payload_len = reads ? 0 : bytes;
 	ret->bth.ack_req =
-		last || reads || qp->rc.req.probe == RC_PROBE_DUE ||
-		rc_retry_is_one_by_one(&qp->rc.retry) ||
+		(last && !may_stay_unasked(qp, wqe, psn)) || reads ||
+		qp->rc.req.probe == RC_PROBE_DUE || rc_retry_is_one_by_one(&qp->rc.retry) ||
 		must_ask(qp, train,
 			 wire_header_len(ret->bth.opcode) + bytes + (-bytes & 3) + ICRC_LEN,
 			 bytes + RC_PACKET_COST);
@@ -490,6 +553,9 @@ static void packet_sent(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint3
 
 	req->in_flight += cost;
 	req->since_ack_req = asked ? 0 : req->since_ack_req + cost;
+	req->unasked = asked ? 0 : req->unasked + (last_psn == wqe->psn_last);
+	if (asked)
+		req->asked_psn = last_psn;
 	req->peer->in_flight += cost;
 	assert(psn_diff(last_psn, req->cur_psn) >= 0 && psn_diff(wqe->psn_last, last_psn) >= 0);
 	assert(req->rd_atomic < RXE_MAX_RD_ATOMIC || !rc_is_answered(wqe));
@@ -589,7 +655,10 @@ enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp 
 						   !rxe_rate_may_send(&qp->rate, engine->now_ns)))
 			break;
 		switch (send_one(engine, qp, wqe, last_psn, train)) {
-		case SEND_OK: rc_retry_sent(&qp->rc.retry, &qp->attr, engine->now_ns); break;
+		case SEND_OK:
+			rc_retry_sent(&qp->rc.retry, &qp->attr, rc_requester_outstanding(qp),
+				      engine->now_ns);
+			break;
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case SEND_DEFERRED:
 			rc_retry_send_deferred(&qp->rc.retry, &qp->attr,

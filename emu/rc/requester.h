@@ -49,7 +49,12 @@ struct rc_requester {
 	struct rxe_cursor into;
 	uint32_t in_flight;	/* cost of [una, cur), in bytes */
 	uint32_t since_ack_req; /* part of in_flight sent since the last AckReq */
-	uint32_t rd_atomic;	/* requests in [una, cur) that need a response of their own */
+	/* The peer records what it has received (time_wait.h): requests that complete without a
+	 * completion may go without AckReq. */
+	bool is_recorded;
+	uint32_t unasked;   /* requests sent since the last AckReq */
+	uint32_t asked_psn; /* the last packet sent with AckReq, or before the first of all */
+	uint32_t rd_atomic; /* requests in [una, cur) that need a response of their own */
 	/* Index of the oldest of them in rd_end; free-running. */
 	uint32_t rd_first;
 	uint32_t rd_end[RXE_MAX_RD_ATOMIC]; /* the last PSN of each */
@@ -129,6 +134,12 @@ enum send_result rc_requester_emit(struct rxe_engine *engine, struct rxe_qp *qp,
 
 /* Whether everything that was sent is acknowledged. */
 bool rc_requester_is_idle(const struct rxe_qp *qp);
+/* What of it is not. */
+enum rc_outstanding rc_requester_outstanding(const struct rxe_qp *qp);
+/* Asks for the ACK of what was sent without AckReq: someone waits for it now. */
+void rc_requester_ask(struct rxe_engine *engine, struct rxe_qp *qp);
+/* The QP is about to enter ERR: what the peer has recorded as received is acknowledged. */
+void rc_requester_read_record(struct rxe_engine *engine, struct rxe_qp *qp);
 
 /* The request that this PSN belongs to, which is in flight; NULL: there is none. */
 struct rxe_send_wqe *rc_requester_find(const struct rxe_qp *qp, uint32_t psn);

@@ -16,6 +16,7 @@
 #include "emu/queue.h"
 #include "emu/rc/nak.h"
 #include "emu/rc/requester_retry.h"
+#include "emu/rc/time_wait.h"
 #include "emu/sge.h"
 #include "emu/srq.h"
 #include "net/wire/opcode.h"
@@ -50,9 +51,27 @@ static void progressed(struct rxe_engine *engine, struct rxe_qp *qp)
 		return;
 	rc_rtt_acknowledged(&req->rtt, req->una_psn, engine->now_ns);
 	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, engine->now_ns);
-	rc_retry_progressed(&qp->rc.retry, &qp->attr, req->cur_psn != req->una_psn, engine->now_ns);
+	rc_retry_progressed(&qp->rc.retry, &qp->attr, rc_requester_outstanding(qp), engine->now_ns);
 	rxe_qp_set_ready(engine, qp);
 	rc_requester_check_broken(engine, qp);
+}
+
+/* Up to the first request that has a completion. The record is another process's, and may hold
+ * anything: only what was sent can be acknowledged. */
+void rc_requester_read_record(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	const struct rc_requester *req = &qp->rc.req;
+	const struct rxe_send_wqe *wqe = rc_requester_head(qp);
+	uint32_t psn;
+
+	if (!wqe || !req->is_recorded || !rxe_time_wait_received(engine, qp, &psn) ||
+	    psn_diff(req->cur_psn, psn) < 0)
+		return;
+	while (wqe && psn_diff(psn, wqe->psn_last) > 0 && !rc_is_answered(wqe) && !qp->sq_sig_all &&
+	       !(wqe->flags & RXE_SEND_SIGNALED)) {
+		rc_requester_advance(engine, qp, wqe->psn_last);
+		wqe = rc_requester_head(qp);
+	}
 }
 
 enum acknowledged {
@@ -145,7 +164,7 @@ static void sequence_nak(struct rxe_engine *engine, struct rxe_qp *qp)
 	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, engine->now_ns);
 	rc_resend_oldest(engine, qp);
 	if (!rc_requester_is_idle(qp))
-		rc_retry_sent(&qp->rc.retry, &qp->attr, engine->now_ns);
+		rc_retry_sent(&qp->rc.retry, &qp->attr, RC_OUTSTANDING_ASKED, engine->now_ns);
 }
 
 /* A NAK acknowledges everything before the PSN that it names. */

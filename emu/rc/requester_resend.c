@@ -81,6 +81,8 @@ static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *q
 			      train) == SEND_TRAIN_FULL)
 		return OUTPUT_TRAIN_FULL;
 	req->probe = RC_PROBE_SENT;
+	if (psn_diff(req->una_psn, req->asked_psn) > 0)
+		req->asked_psn = req->una_psn;
 	rc_retry_oldest_sent(&qp->rc.retry);
 	part_requested(req, req->una_psn);
 	return OUTPUT_IDLE;

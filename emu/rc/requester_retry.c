@@ -18,6 +18,9 @@
  * thread that competes with the poller. */
 #define PROBE_MIN_NS	100000u
 #define LOSSY_PERIOD_NS 100000000u
+/* The first probe of requests without AckReq comes this many times later: it asks for an ACK that
+ * no program waits for, and the next request with AckReq makes it needless. */
+#define UNASKED_FACTOR 4u
 
 uint64_t rc_timeout_ns(uint8_t code)
 {
@@ -89,13 +92,30 @@ static void start_timer(struct rc_retry *retry, const struct rxe_qp_attr *attr, 
 
 	retry->deadline_ns = attr->timeout ? now_ns + timeout_ns : RXE_NEVER;
 	retry->probe_wait_ns = retry->probe_after_ns;
+	if (retry->outstanding == RC_OUTSTANDING_UNASKED)
+		retry->probe_wait_ns *= UNASKED_FACTOR;
 	plan_probe(retry, attr, now_ns);
 }
 
-void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+bool rc_retry_probes_unasked(const struct rc_retry *retry, const struct rxe_qp_attr *attr)
 {
+	return retry->probe_max_ns &&
+	       UNASKED_FACTOR * retry->probe_max_ns <= rc_timeout_ns(attr->timeout) / 2;
+}
+
+void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+		   enum rc_outstanding outstanding, uint64_t now_ns)
+{
+	const bool is_first_asked =
+		retry->outstanding == RC_OUTSTANDING_UNASKED && outstanding == RC_OUTSTANDING_ASKED;
+
+	retry->outstanding = outstanding;
 	if (retry->deadline_ns == RXE_NEVER)
 		start_timer(retry, attr, now_ns);
+	else if (is_first_asked && retry->probe_ns > now_ns + retry->probe_after_ns) {
+		retry->probe_wait_ns = retry->probe_after_ns;
+		plan_probe(retry, attr, now_ns);
+	}
 }
 
 void rc_retry_oldest_sent(struct rc_retry *retry)
@@ -103,9 +123,10 @@ void rc_retry_oldest_sent(struct rc_retry *retry)
 	retry->copies++;
 }
 
-void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr, bool outstanding,
-			 uint64_t now_ns)
+void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+			 enum rc_outstanding outstanding, uint64_t now_ns)
 {
+	retry->outstanding = outstanding;
 	retry->retries = 0;
 	retry->rnr_retries = 0;
 	retry->rewound = false;

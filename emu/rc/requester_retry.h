@@ -23,7 +23,15 @@ enum rc_retry_action {
 	RC_RETRY_PROBE,
 };
 
+/* What was sent and is not acknowledged. */
+enum rc_outstanding {
+	RC_OUTSTANDING_NONE,
+	RC_OUTSTANDING_UNASKED, /* no packet of it has AckReq: no response is on its way */
+	RC_OUTSTANDING_ASKED,
+};
+
 struct rc_retry {
+	enum rc_outstanding outstanding;
 	/* Expiry of the local ACK timer; RXE_NEVER while it is stopped. */
 	uint64_t deadline_ns;
 	/* A probe is sent well before the ACK timer expires, and again after twice the time. A
@@ -75,12 +83,15 @@ void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns);
 void rc_retry_update_probe_timeout(struct rc_retry *retry, const struct rc_rtt *rtt,
 				   uint64_t now_ns);
 /* A request was sent. The timer runs from the first packet that is not acknowledged. */
-void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
+void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+		   enum rc_outstanding outstanding, uint64_t now_ns);
 /* The oldest packet was sent, for the first time or again. */
 void rc_retry_oldest_sent(struct rc_retry *retry);
-/* The oldest request was acknowledged. outstanding: whether others remain. */
-void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr, bool outstanding,
-			 uint64_t now_ns);
+/* The oldest request was acknowledged. */
+void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+			 enum rc_outstanding outstanding, uint64_t now_ns);
+/* Whether requests without AckReq are probed well before the ACK timer expires. */
+bool rc_retry_probes_unasked(const struct rc_retry *retry, const struct rxe_qp_attr *attr);
 /* The deadline has passed: decides whether the ACK timer expired or a probe is due. */
 enum rc_retry_action rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 					uint64_t now_ns);

@@ -80,6 +80,15 @@ static bool may_wait(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	return rc_reply_may_delay_ack(&qp->rc.reply) && rxe_time_wait_delay_ack(engine, qp);
 }
 
+/* The requester asks for the ACK later, and this process may be killed before. */
+static void not_asked(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (rc_reply_leave_ack(engine, qp))
+		return;
+	rc_reply_ack(&qp->rc.reply);
+	rxe_qp_set_ready(engine, qp);
+}
+
 /* False: the request was refused. */
 static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
@@ -100,8 +109,11 @@ static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 		rxe_qp_set_ready(engine, qp);
 		return true;
 	}
-	if (!packet->bth.ack_req)
+	if (!packet->bth.ack_req) {
+		if ((packet->shape & SHAPE_LAST) && qp->type == RXE_QPT_RC)
+			not_asked(engine, qp);
 		return true;
+	}
 	if (reply->pending == RC_PENDING_ACK)
 		engine->cfg.counters->ack_deferred++;
 	if (may_wait(engine, qp, packet))

@@ -105,6 +105,7 @@ void rc_reply_include_ack(struct rc_reply *reply)
 {
 	if (reply->pending == RC_PENDING_ACK)
 		reply->pending = RC_PENDING_NONE;
+	reply->is_unasked = false;
 }
 
 bool rc_reply_may_delay_ack(const struct rc_reply *reply)
@@ -121,6 +122,20 @@ void rc_reply_ack_delayed(struct rc_reply *reply, uint64_t now_ns)
 	}
 	reply->pending = RC_PENDING_ACK;
 	reply->ack_delay_until_ns = now_ns + reply->ack_delay_ns;
+}
+
+/* An ACK that is due covers the message as well, once the record does. One after a response may
+ * come late. */
+bool rc_reply_leave_ack(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rc_reply *reply = &qp->rc.reply;
+
+	if (reply->head != reply->tail || (reply->pending != RC_PENDING_NONE && !reply->ack_record))
+		return false;
+	if (!rxe_time_wait_leave_ack(engine, qp))
+		return false;
+	reply->is_unasked = true;
+	return true;
 }
 
 static void raise_threshold(struct rc_reply *reply, uint32_t factor)
@@ -367,6 +382,7 @@ static void enter_error(struct rxe_engine *engine, struct rxe_qp *qp)
 /* By an ACK, a NAK, or the last response. */
 static void all_acknowledged(struct rxe_engine *engine, struct rxe_qp *qp)
 {
+	qp->rc.reply.is_unasked = false;
 	if (qp->rc.reply.ack_record)
 		rxe_time_wait_ack_emitted(engine, qp);
 }
@@ -429,7 +445,10 @@ enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (result != OUTPUT_IDLE || reply->head != reply->tail)
 		return result;
 	switch (reply->pending) {
-	case RC_PENDING_NONE: all_acknowledged(engine, qp); return OUTPUT_IDLE;
+	case RC_PENDING_NONE:
+		if (!reply->is_unasked)
+			all_acknowledged(engine, qp);
+		return OUTPUT_IDLE;
 	case RC_PENDING_NAK: return output_nak(engine, qp, train);
 	case RC_PENDING_ACK:
 		/* After a long response an ACK would come late: the local program sees its

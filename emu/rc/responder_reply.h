@@ -83,6 +83,9 @@ struct rc_reply {
 	/* Number of the record from which the server sends the ACK if the process is killed
 	 * (time_wait.h), from 1. 0: no ACK is recorded. */
 	uint32_t ack_record;
+	/* Requests without AckReq were received, and the record stands for their ACK until a later
+	 * request asks for one. */
+	bool is_unasked;
 	uint64_t last_ack_ns;
 	/* ACKs in a row that were piggybacked, or could have been. */
 	uint16_t piggybacks;
@@ -103,6 +106,9 @@ void rc_reply_include_ack(struct rc_reply *reply);
 void rc_reply_ack_delayed(struct rc_reply *reply, uint64_t now_ns);
 /* Whether an ACK may be delayed now. */
 bool rc_reply_may_delay_ack(const struct rc_reply *reply);
+/* A message without AckReq was received. False: it must be acknowledged at once, because it cannot
+ * be recorded. */
+bool rc_reply_leave_ack(struct rxe_engine *engine, struct rxe_qp *qp);
 /* The requester resent a packet: it may have waited for an ACK that was delayed. */
 void rc_reply_duplicate_arrived(struct rc_reply *reply);
 void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn);

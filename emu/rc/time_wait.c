@@ -91,6 +91,14 @@ static struct icrc_flow other_path(const struct rxe_qp *qp)
 	return migration->is_loaded ? migration->alt : (struct icrc_flow){ .src_port = 0 };
 }
 
+/* One store: the process may be killed at any instruction. */
+static void write_received(struct rxe_time_wait *record, const struct rxe_qp *qp)
+{
+	const struct rxe_time_wait now = { .psn = qp->attr.rq_psn, .msn = qp->rc.resp.msn };
+
+	atomic_store_explicit(&record->received, now.received, memory_order_release);
+}
+
 /* record: of the engine's table. */
 static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *record,
 			 const struct rxe_qp *qp)
@@ -103,8 +111,7 @@ static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *
 	atomic_store_explicit(&record->qpn, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	record->dest_qpn = qp->attr.dest_qp_num;
-	record->psn = qp->attr.rq_psn;
-	record->msn = qp->rc.resp.msn;
+	write_received(record, qp);
 	record->until_ns = engine->now_ns + duration_ns(&qp->attr);
 	record->src = qp->flow.src;
 	record->dst = qp->flow.dst;
@@ -138,23 +145,87 @@ void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp)
 	write_record(engine, &table->at[place], qp);
 }
 
-bool rxe_time_wait_delay_ack(struct rxe_engine *engine, struct rxe_qp *qp)
+/* A record is never written again while its ACK may be needed. So none is made while the link has
+ * not taken the ACKs emitted before. */
+static bool may_record(const struct rxe_engine *engine)
 {
-	struct rxe_delayed_acks *acks = &engine->delayed_acks;
-	const uint32_t unused = (acks->are_many ? ALL_DELAYED : FEW_DELAYED) & ~acks->recorded;
-	uint32_t place;
+	return engine->cfg.time_wait && !engine->delayed_acks.emitted;
+}
 
-	/* A record is never overwritten while its ACK may be needed. So a queue pair whose record
-	 * is in use delays no other ACK, and none is delayed while the link has not taken those
-	 * emitted before. */
-	if (!engine->cfg.time_wait || acks->emitted || qp->rc.reply.ack_record || !unused)
-		return false;
-	place = (uint32_t)__builtin_ctz(unused);
+static void record(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t place)
+{
 	assert(place < RXE_MAX_DELAYED_ACKS);
 	write_record(engine, &engine->cfg.time_wait->delayed[place], qp);
-	acks->recorded |= 1u << place;
+	engine->delayed_acks.recorded |= 1u << place;
 	qp->rc.reply.ack_record = place + 1;
+}
+
+static void bring_up_to_date(struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	write_received(&engine->cfg.time_wait->delayed[qp->rc.reply.ack_record - 1], qp);
+}
+
+bool rxe_time_wait_delay_ack(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	const struct rxe_delayed_acks *acks = &engine->delayed_acks;
+	const uint32_t unused = (acks->are_many ? ALL_DELAYED : FEW_DELAYED) & ~acks->recorded;
+
+	if (qp->rc.reply.ack_record) {
+		if (qp->rc.reply.is_unasked)
+			bring_up_to_date(engine, qp);
+		return qp->rc.reply.is_unasked;
+	}
+	if (!may_record(engine) || !unused)
+		return false;
+	record(engine, qp, (uint32_t)__builtin_ctz(unused));
 	return true;
+}
+
+/* From the other end of the table: the ACKs that are delayed come and go, and find their few places
+ * unused. */
+bool rxe_time_wait_leave_ack(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	const uint32_t unused = ~engine->delayed_acks.recorded;
+
+	if (qp->rc.reply.ack_record) {
+		bring_up_to_date(engine, qp);
+		return true;
+	}
+	if (!may_record(engine) || !unused)
+		return false;
+	record(engine, qp, RXE_MAX_DELAYED_ACKS - 1 - (uint32_t)__builtin_clz(unused));
+	return true;
+}
+
+const struct rxe_time_wait_table *rxe_time_wait_of_peer(const struct rxe_engine *engine,
+							const struct rxe_qp *qp)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+
+	return ops->time_wait_of ? ops->time_wait_of(engine->cfg.host, &qp->flow.dst,
+						     qp->attr.dest_qp_num >> RXE_SLOT_SHIFT)
+				 : NULL;
+}
+
+bool rxe_time_wait_received(const struct rxe_engine *engine, const struct rxe_qp *qp,
+			    uint32_t *ret_psn)
+{
+	const struct rxe_time_wait_table *table = rxe_time_wait_of_peer(engine, qp);
+
+	for (uint32_t i = 0; table && i < RXE_MAX_DELAYED_ACKS; i++) {
+		const struct rxe_time_wait *record = &table->delayed[i];
+		struct rxe_time_wait now;
+
+		if (qpn_of(record) != qp->attr.dest_qp_num)
+			continue;
+		atomic_init(&now.received, atomic_load(&record->received));
+		/* It was not written again meanwhile. */
+		if (record->dest_qpn != qp->qpn || qpn_of(record) != qp->attr.dest_qp_num)
+			return false;
+		*ret_psn = now.psn & PSN_MASK;
+		return true;
+	}
+	return false;
 }
 
 void rxe_time_wait_ack_emitted(struct rxe_engine *engine, struct rxe_qp *qp)

@@ -9,7 +9,9 @@
  *
  * An ACK may be delayed although the program sees the completion already, and the process may be
  * killed at any instruction. So a queue pair that delays such an ACK writes its record first. If
- * the process exits, the device server sends the ACK, and answers duplicates from then on.
+ * the process exits, the device server sends the ACK, and answers duplicates from then on. The same
+ * holds for requests without AckReq, whose ACK may be left for long: the peer, a process of the
+ * same device, reads the record when its queue pair leaves RTS.
  *
  * The host owns the table, so that it outlives the process; the device server then answers from it.
  * One writer at a time. */
@@ -41,8 +43,13 @@ struct wire_train;
 struct rxe_time_wait {
 	_Atomic uint32_t qpn; /* 0: empty. The writer clears it first and sets it last. */
 	uint32_t dest_qpn;
-	uint32_t psn; /* next expected; everything before it was received */
-	uint32_t msn;
+	union {
+		struct {
+			uint32_t psn; /* next expected; everything before it was received */
+			uint32_t msn;
+		};
+		_Atomic uint64_t received; /* both: the only part that changes in place */
+	};
 	uint64_t until_ns; /* end of TIME_WAIT; the QPN is not used again before */
 	struct gid src, dst;
 	/* The path to which the peer may migrate, or from which it may come; zeros: none. */
@@ -53,6 +60,7 @@ struct rxe_time_wait {
 	uint8_t is_armed; /* its packets had no MigReq */
 };
 static_assert(sizeof(struct rxe_time_wait) == 96, "shared memory layout");
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the process may be killed during a store");
 
 struct rxe_time_wait_table {
 	_Atomic uint32_t count; /* free-running */
@@ -104,6 +112,16 @@ void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp);
 /* Records the ACK of everything that the queue pair has received, before it is delayed. The
  * record's number goes into rc.reply.ack_record. False: the ACK must be sent at once. */
 bool rxe_time_wait_delay_ack(struct rxe_engine *engine, struct rxe_qp *qp);
+/* As above, for an ACK that the requester has not asked for; also brings the queue pair's record up
+ * to date, if it has one. */
+bool rxe_time_wait_leave_ack(struct rxe_engine *engine, struct rxe_qp *qp);
+/* The table of the peer's process; NULL: it is none of this device. */
+const struct rxe_time_wait_table *rxe_time_wait_of_peer(const struct rxe_engine *engine,
+							const struct rxe_qp *qp);
+/* Reads there what the peer has received and not acknowledged: everything before *ret_psn. False:
+ * it has recorded nothing. */
+bool rxe_time_wait_received(const struct rxe_engine *engine, const struct rxe_qp *qp,
+			    uint32_t *ret_psn);
 /* The recorded ACK, or what implies it, is in a train, or is no longer due. The record stays until
  * the link has the train. */
 void rxe_time_wait_ack_emitted(struct rxe_engine *engine, struct rxe_qp *qp);

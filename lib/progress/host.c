@@ -160,6 +160,16 @@ static uint8_t *host_train_space(void *host, const struct gid *dst, uint32_t slo
 	return space ? space : progress_train_space(progress);
 }
 
+static const struct rxe_time_wait_table *host_time_wait_of(void *host, const struct gid *dst,
+							   uint32_t slot)
+{
+	const struct progress *progress = host;
+
+	return local_peer_presence(progress, dst, slot)
+		       ? &progress->attachment->shared->slot[slot].time_wait
+		       : NULL;
+}
+
 static const struct rxe_host_ops host_ops = {
 	.mem_read = host_mem_read,
 	.mem_write = host_mem_write,
@@ -174,6 +184,7 @@ static const struct rxe_host_ops host_ops = {
 	.peer_life = stopped_peer_life,
 	.credits = credits_left,
 	.credits_spent = credits_spent,
+	.time_wait_of = host_time_wait_of,
 	.train_space = host_train_space,
 	.failed = host_failed,
 	.srq_find = remote_srq_find,

@@ -160,6 +160,9 @@ void life_begin(struct oracle *o)
 			dice(w, 2) ? 20000 + dice(w, dice(w, 2) ? 200000 : 4000000) : 0;
 	}
 	choose_stops(o);
+	/* Processes of one machine, which leave AckReq out. */
+	if (!has_stops(o) && dice(w, 2))
+		world_share_machine(w);
 	if (with_xrc)
 		oracle_xrc_begin(o, w->node[host]);
 	for (i = 0; i < 2 * pairs; i += 2) {

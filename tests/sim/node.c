@@ -184,6 +184,16 @@ static enum rxe_peer_life peer_life(void *host, const struct rxe_qp *qp, uint64_
 	return RXE_PEER_STOPPED;
 }
 
+static const struct rxe_time_wait_table *time_wait_of(void *host, const struct gid *dst,
+						      uint32_t slot)
+{
+	const struct node *node = host, *peer;
+
+	peer = node->find_local ? node->find_local(node->find_context, dst) : NULL;
+	assert(!peer || peer->engine.cfg.slot == slot);
+	return peer ? peer->time_wait : NULL;
+}
+
 void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status)
 {
 	end->node->injection = (struct node_injection){ &end->qp, is_recv, nth, status };
@@ -203,6 +213,7 @@ static const struct rxe_host_ops ops = {
 	.grace_over = grace_over,
 	.completing = completing,
 	.peer_life = peer_life,
+	.time_wait_of = time_wait_of,
 	.srq_find = node_xsrq_find,
 	.srq_take = node_xsrq_take,
 	.srq_done = node_xsrq_done,

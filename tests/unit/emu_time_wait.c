@@ -60,17 +60,27 @@ static void teardown(void)
 }
 
 /* The next SEND arrives, and its completion becomes visible. */
-static void send_arrives(struct qp_set *set)
+static void arrives(struct qp_set *set, bool asks)
 {
 	const struct gid peer = fixture_gid(3), self = fixture_gid(2);
 	struct wire_packet packet = { .bth = { .opcode = opcode_make(WIRE_RC, OP_SEND_ONLY),
 					       .pkey = 0xffff,
 					       .dest_qpn = set->qp.qpn,
 					       .psn = set->qp.attr.rq_psn,
-					       .ack_req = true },
+					       .ack_req = asks },
 				      .payload_len = 8 };
 
 	inject(end, &packet, "8 bytes", &peer, &self);
+}
+
+static void send_arrives(struct qp_set *set)
+{
+	arrives(set, true);
+}
+
+static void unasked_arrives(struct qp_set *set)
+{
+	arrives(set, false);
 }
 
 static uint32_t emit_all(struct rxe_engine *engine)
@@ -126,6 +136,57 @@ START_TEST(as_many_as_there_are_records_where_the_host_expects_answers)
 {
 	end->engine.delayed_acks.are_many = true;
 	expect_delayed(RXE_MAX_DELAYED_ACKS);
+}
+END_TEST
+
+/* They take none of the few places of delayed ACKs while others are unused. */
+START_TEST(unasked_ones_begin_at_the_other_end)
+{
+	const uint32_t others = RXE_MAX_DELAYED_ACKS - RXE_FEW_DELAYED_ACKS;
+
+	for (uint32_t i = 0; i < others; i++)
+		unasked_arrives(&memory->set[i]);
+	for (uint32_t i = others; i < QPS; i++)
+		send_arrives(&memory->set[i]);
+	for (uint32_t i = 0; i < QPS - 1; i++)
+		ck_assert_ptr_nonnull(record_of(&memory->set[i]));
+	ck_assert_ptr_null(record_of(&memory->set[QPS - 1]));
+	ck_assert_uint_eq(emit_all(&end->engine), 1);
+}
+END_TEST
+
+START_TEST(unasked_ones_beyond_the_table_are_acknowledged)
+{
+	for (uint32_t i = 0; i < QPS; i++)
+		unasked_arrives(&memory->set[i]);
+	ck_assert_uint_eq(emit_all(&end->engine), 1);
+	ck_assert_ptr_null(record_of(&memory->set[QPS - 1]));
+}
+END_TEST
+
+/* The ACK stays away until a request asks for one, or the queue pair is about to end. */
+START_TEST(unasked_ones_change_the_record_in_place)
+{
+	struct qp_set *set = &memory->set[0];
+	const struct rxe_time_wait *record;
+
+	unasked_arrives(set);
+	record = record_of(set);
+	ck_assert(record && record->psn == psn_add(FIRST_PSN, 1));
+	unasked_arrives(set);
+	ck_assert_ptr_eq(record_of(set), record);
+	ck_assert_uint_eq(record->psn, psn_add(FIRST_PSN, 2));
+	ck_assert_uint_eq(record->msn, 2);
+	ck_assert_uint_eq(emit_all(&end->engine), 0);
+	send_arrives(set);
+	ck_assert_ptr_eq(record_of(set), record);
+	ck_assert_uint_eq(record->psn, psn_add(FIRST_PSN, 3));
+	emit_delayed_ack(set);
+	rxe_time_wait_trains_sent(&end->engine);
+	ck_assert_ptr_null(record_of(set));
+	unasked_arrives(set);
+	rxe_qp_flush_delayed_ack(&end->engine, &set->qp);
+	ck_assert_uint_eq(emit_all(&end->engine), 1);
 }
 END_TEST
 
@@ -283,12 +344,13 @@ START_TEST(unsound_ones_are_not_sent)
 }
 END_TEST
 
-/* The process: SENDs, each of whose ACKs is delayed, then sent. */
+/* The process: SENDs. Every second one asks for an ACK, which is delayed, then sent. */
 static void live(struct qp_set *set)
 {
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
-	for (uint32_t i = 1; i <= ROUNDS; i++) {
+	for (uint32_t i = 2; i <= ROUNDS; i += 2) {
+		unasked_arrives(set);
 		send_arrives(set);
 		emit_delayed_ack(set);
 		atomic_store(&memory->taken, i);
@@ -368,6 +430,9 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, eight_at_a_time);
 	tcase_add_test(tcase, as_many_as_there_are_records_where_the_host_expects_answers);
+	tcase_add_test(tcase, unasked_ones_begin_at_the_other_end);
+	tcase_add_test(tcase, unasked_ones_beyond_the_table_are_acknowledged);
+	tcase_add_test(tcase, unasked_ones_change_the_record_in_place);
 	tcase_add_test(tcase, stays_until_the_link_has_the_train);
 	tcase_add_test(tcase, reset_ends_it);
 	tcase_add_test(tcase, destruction_ends_it);

@@ -45,7 +45,7 @@ START_TEST(budget_is_spent_and_refilled)
 	ck_assert_int_eq(rc_retry_sequence_nak(&retry, &attr), RC_RETRY_REWIND);
 	ck_assert_int_eq(rc_retry_sequence_nak(&retry, &attr), RC_RETRY_GIVE_UP);
 	ck_assert_int_eq(rc_retry_rnr_nak(&retry, &attr, 1, 10000), RC_RETRY_GIVE_UP);
-	rc_retry_progressed(&retry, &attr, true, 20000);
+	rc_retry_progressed(&retry, &attr, RC_OUTSTANDING_ASKED, 20000);
 	ck_assert_int_eq(rc_retry_sequence_nak(&retry, &attr), RC_RETRY_REWIND);
 	ck_assert_int_eq(rc_retry_rnr_nak(&retry, &attr, 1, 20000), RC_RETRY_REWIND);
 }
@@ -58,13 +58,13 @@ START_TEST(timer_runs_from_the_oldest)
 
 	rc_retry_reset(&retry);
 	ck_assert_int_eq(rc_retry_timed_out(&retry, &attr, 1ull << 40), RC_RETRY_WAIT);
-	rc_retry_sent(&retry, &attr, 1000);
-	rc_retry_sent(&retry, &attr, 2000);
+	rc_retry_sent(&retry, &attr, RC_OUTSTANDING_ASKED, 1000);
+	rc_retry_sent(&retry, &attr, RC_OUTSTANDING_ASKED, 2000);
 	ck_assert_uint_eq(rc_retry_next_ns(&retry), 67109864);
 	ck_assert_int_eq(rc_retry_timed_out(&retry, &attr, 67109863), RC_RETRY_WAIT);
 	ck_assert_int_eq(rc_retry_timed_out(&retry, &attr, 67109864), RC_RETRY_REWIND);
 	ck_assert_uint_eq(rc_retry_next_ns(&retry), UINT64_MAX);
-	rc_retry_progressed(&retry, &attr, false, 70000000);
+	rc_retry_progressed(&retry, &attr, RC_OUTSTANDING_NONE, 70000000);
 	ck_assert_uint_eq(rc_retry_next_ns(&retry), UINT64_MAX);
 }
 END_TEST
@@ -79,7 +79,7 @@ START_TEST(timeout_ends_a_rewind)
 	rc_retry_reset(&retry);
 	ck_assert_int_eq(rc_retry_implied_nak(&retry, &attr, 100, false), RC_RETRY_REWIND);
 	ck_assert_int_eq(rc_retry_implied_nak(&retry, &attr, 101, false), RC_RETRY_WAIT);
-	rc_retry_sent(&retry, &attr, 1000);
+	rc_retry_sent(&retry, &attr, RC_OUTSTANDING_ASKED, 1000);
 	ck_assert_int_eq(rc_retry_timed_out(&retry, &attr, 67109864), RC_RETRY_REWIND);
 	ck_assert_int_eq(rc_retry_implied_nak(&retry, &attr, 101, false), RC_RETRY_REWIND);
 }
