@@ -3,7 +3,8 @@
  * process that has an XRC target to modify it.
  *
  * This is the only part of the shared memory that all processes map writable, so the bits of those
- * that listen on the private wire (emu/raw/raw.h) are also here, and the bells of the memory link.
+ * that listen on the private wire (emu/raw/raw.h) are also here, the bells of the memory link, and
+ * the counts of announced datagrams.
  * The owner trusts nothing in it, and looks the key up itself. Each process has at most one request
  * in flight, in the mailbox of its slot. The sender fills the mailbox, sets its state to SENT, sets
  * its own bit in the owner's pending words, and sends a datagram to the owner's doorbell socket,
@@ -62,6 +63,13 @@ struct ctl_remote_recv {
 	struct rxe_sge sge[RXE_MAX_SGE];
 };
 
+/* Datagrams that were sent to a slot's socket (lib/progress/local_peer.h). A hint only: a process
+ * that counts more makes the other read its socket in vain, one that counts less delays a packet by
+ * ARRIVALS_LOOK_NS. */
+struct ctl_announced {
+	_Alignas(64) _Atomic uint32_t datagrams;
+};
+
 struct ctl_remote_requests {
 	_Alignas(4096) struct {
 		_Atomic uint64_t from[RXE_MAX_SLOTS / 64];		 /* bits of senders */
@@ -70,6 +78,8 @@ struct ctl_remote_requests {
 	/* Slots whose process has flows: each sets its own bit, the server clears it at the end. */
 	_Alignas(4096) _Atomic uint64_t raw_listeners[RXE_MAX_SLOTS / 64];
 	struct memory_bell bells[RXE_MAX_SLOTS];
+	/* By the slot whose socket they go to. */
+	struct ctl_announced announced[RXE_MAX_SLOTS];
 };
 
 #endif

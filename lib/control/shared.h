@@ -206,8 +206,6 @@ struct ctl_slot {
 	 * slot's socket. The difference waits in a socket. Hints only. */
 	_Alignas(64) _Atomic uint64_t taken;
 	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
-	/* Datagrams sent to each other slot's socket (lib/progress/local_peer.h). Hints only. */
-	_Alignas(64) _Atomic uint32_t announced[RXE_MAX_SLOTS];
 	_Alignas(64) struct presence presence;
 	_Alignas(64) struct rxe_counters counters;
 	struct ctl_lost lost; /* link_recv_drops: by the server */

@@ -35,16 +35,15 @@ static bool is_announced_to(const struct progress *progress, const struct gid *d
 	return progress->info->link == CTL_LINK_UDP && is_slot_of(progress, dst, slot);
 }
 
-/* Only this process writes the count. */
+static _Atomic uint32_t *announced_to(const struct progress *progress, uint32_t slot)
+{
+	return &progress->attachment->shared->remote_requests.announced[slot].datagrams;
+}
+
 static void announce(struct progress *progress, const struct gid *dst, uint32_t slot, uint32_t n)
 {
-	_Atomic uint32_t *count;
-
-	if (!is_announced_to(progress, dst, slot))
-		return;
-	count = &slot_at(progress, progress->attachment->slot)->announced[slot];
-	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
-			      memory_order_release);
+	if (is_announced_to(progress, dst, slot))
+		atomic_fetch_add_explicit(announced_to(progress, slot), n, memory_order_release);
 }
 
 void arrivals_announce(struct progress *progress, const struct gid *dst, uint32_t slot)
@@ -57,17 +56,6 @@ void arrivals_retract(struct progress *progress, const struct gid *dst, uint32_t
 	announce(progress, dst, slot, UINT32_MAX);
 }
 
-static uint32_t announced(const struct progress *progress)
-{
-	const uint32_t own = progress->attachment->slot;
-	uint32_t sum = 0;
-
-	CTL_FOR_EACH_USED_SLOT (progress->attachment->shared, slot)
-		sum += atomic_load_explicit(&slot_at(progress, slot)->announced[own],
-					    memory_order_acquire);
-	return sum;
-}
-
 bool arrivals_are_expected(struct progress *progress, uint64_t now_ns)
 {
 	struct arrivals *arrivals = &progress->arrivals;
@@ -76,7 +64,8 @@ bool arrivals_are_expected(struct progress *progress, uint64_t now_ns)
 	if (progress->info->link != CTL_LINK_UDP || progress->link.holds_packets)
 		return true;
 	/* Before the link is asked: what is announced meanwhile counts for the next time. */
-	arrivals->announced = announced(progress);
+	arrivals->announced = atomic_load_explicit(
+		announced_to(progress, progress->attachment->slot), memory_order_acquire);
 	return arrivals->announced != arrivals->taken || arrivals->has_more ||
 	       now_ns >= arrivals->look_ns || now_ns < arrivals->strangers_until_ns ||
 	       atomic_load_explicit(&arrivals->is_readable, memory_order_relaxed);

@@ -20,8 +20,9 @@ struct progress;
 #define ARRIVALS_FLIGHT_NS 20000u
 
 /* Announced datagrams: whether a packet may wait in this process's socket, without a system call. A
- * process announces each datagram to another process of the device in its own slot. The receiver
- * sums what all slots announced to it and compares with what it took.
+ * process counts each datagram to another process of the device in that slot's count, which all
+ * processes write: one line to read for each poll, however many processes there are. The receiver
+ * compares the count with what it took.
  *
  * A process announces a datagram before it sends it. The receiver reads its empty socket a few
  * times meanwhile, and gets the datagram 0.8 us sooner than if it began when the send returned. A
