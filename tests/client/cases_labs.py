@@ -11,7 +11,7 @@ import struct
 import subprocess
 import tempfile
 
-from instance import clean_environment, need_program
+from instance import clean_environment, free_port, need_program
 from program import Failure, Program, Skip, patient, until
 
 LABS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "labs")
@@ -111,8 +111,9 @@ class Lab:
         text = self.lab("exec", node, "cat", "/proc/net/tcp").stdout
         return re.search(rf":{port:04X} \S+ 0A ", text)
 
-    def pingpong(self, server, client, *options, port=18515):
+    def pingpong(self, server, client, *options):
         """ibv_rc_pingpong between two hosts, by the server's address."""
+        port = free_port()  # nodes without namespaces share the host's
         args = ["ibv_rc_pingpong", "-g", "0", "-p", str(port), *options]
         serving = self.start(server, *args)
         serving.wait_until(lambda: self.listens(server, port), f"a listener on {server}")
@@ -281,7 +282,7 @@ def partition(build, mode):
         lab.need("link", *link, "down")
         cut = lab.start("a", "ibv_rc_pingpong", "-g", "0", "-p", "18517", "-n", "10")
         cut.wait_until(lambda: lab.listens("a", 18517), "a listener on a")
-        lab.pingpong("a", "b", "-n", "10", port=18516)
+        lab.pingpong("a", "b", "-n", "10")
         if lab.lab("link", *link, "down").returncode == 0:
             raise Failure("a link was cut twice")
         client = lab.start("c", "ibv_rc_pingpong", "-g", "0", "-p", "18517", "-n", "10", lab.address("a"))

@@ -327,9 +327,10 @@ def lab_node(build, mode):
     """A program of one node is stopped, as by a debugger there; its peer is on another node."""
     with Lab(build, "two_hosts", mode) as lab:
         # Six commands of the lab come before the stop: on a busy machine they take seconds.
-        args = [*WRITES, "-D", "20", "-p", "18515"]
+        port = free_port()  # nodes without namespaces share the host's
+        args = [*WRITES, "-D", "20", "-p", str(port)]
         server = lab.start("a", *args)
-        server.wait_until(lambda: lab.listens("a", 18515), "a listener on a")
+        server.wait_until(lambda: lab.listens("a", port), "a listener on a")
         client = lab.start("b", *args, lab.address("a"))
         client.wait_until(lambda: lab.device("b")["counters"]["sent_pkts"] > 1000, "traffic")
         pid, waiting = (program_of(lab, node, "ib_write_bw") for node in "ab")
