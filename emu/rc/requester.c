@@ -490,15 +490,15 @@ static bool is_half_full(const struct rxe_peer *peer, uint32_t cost)
 }
 
 /* Whether the request, whose only packet this is, may go without AckReq. One that is sent again
- * asks: a packet was lost. */
+ * asks: a packet was lost. The sends of tag matching have no flags, and need their slots again. */
 static bool may_stay_unasked(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
 {
 	const struct rc_requester *req = &qp->rc.req;
 
-	return req->is_recorded && !(wqe->flags & RXE_SEND_SIGNALED) && !qp->sq_sig_all &&
-	       wqe->psn_first == wqe->psn_last && psn == req->sent_psn && !rc_is_answered(wqe) &&
-	       req->unasked + 1 < ASK_EVERY && qp->state == RXE_QPS_RTS && !is_counted(qp) &&
-	       !is_half_full(req->peer, wqe->len + RC_PACKET_COST) &&
+	return req->is_recorded && !qp->srq_sends && !(wqe->flags & RXE_SEND_SIGNALED) &&
+	       !qp->sq_sig_all && wqe->psn_first == wqe->psn_last && psn == req->sent_psn &&
+	       !rc_is_answered(wqe) && req->unasked + 1 < ASK_EVERY && qp->state == RXE_QPS_RTS &&
+	       !is_counted(qp) && !is_half_full(req->peer, wqe->len + RC_PACKET_COST) &&
 	       rc_retry_probes_unasked(&qp->rc.retry, &qp->attr);
 }
 

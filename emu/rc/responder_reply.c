@@ -156,7 +156,9 @@ static void lower_threshold(struct rc_reply *reply)
 
 void rc_reply_duplicate_arrived(struct rc_reply *reply)
 {
-	raise_threshold(reply, 8);
+	/* No ACK was delayed: the requester asks for one that it left away. */
+	if (!reply->is_unasked)
+		raise_threshold(reply, 8);
 }
 
 void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn)

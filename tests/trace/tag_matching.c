@@ -373,6 +373,25 @@ START_TEST(rendezvous_is_read)
 }
 END_TEST
 
+/* The FIN has no flags, and asks for its ACK all the same. */
+START_TEST(rendezvous_on_one_machine)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.timeout = 15;
+	y->engine.cfg.probe_ns = 8000000;
+	world_share_machine(&w);
+	connect_with(&opts);
+	add(5, 4096, 0);
+	world_recv(&w, a, RECV_AT, 64);
+	rendezvous(5, 3000);
+	world_run(&w);
+	expect_some("    15.0 b > SEND_ONLY 503 len 32 ackreq\n"
+		    "    20.0 a > ACK 503 msn 2\n"
+		    "    20.0 a   recv 1 SUCCESS len 32\n");
+}
+END_TEST
+
 /* Two at a time, with losses: each has its data and its FIN. */
 START_TEST(rendezvous_through_loss)
 {
@@ -554,7 +573,7 @@ END_TEST
 
 RUN_TESTS("tag_matching", eager_in_one_packet, eager_in_three_packets, eager_too_long,
 	  eager_is_deferred, another_packet_instead, unexpected, out_of_step, without_a_receive,
-	  no_tag, deleted, rendezvous_is_read, rendezvous_through_loss,
+	  no_tag, deleted, rendezvous_is_read, rendezvous_on_one_machine, rendezvous_through_loss,
 	  rendezvous_without_the_right, rendezvous_is_incomplete, rendezvous_with_own_sends,
 	  rendezvous_header_too_long, many_rendezvous, queue_pair_fails, list_is_full,
 	  write_with_immediate)
