@@ -8,7 +8,7 @@
  * response is on its way. A QP that stops at a full window with no response on its way sends one
  * more packet, with AckReq: the response lets it continue.
  *
- * An unsignalled request of one packet to a process of this device goes without AckReq, up to 15 in
+ * An unsignalled request of one packet to a process of this device goes without AckReq, up to 7 in
  * a row: the ACK would wake a process that does not wait for it. The peer records what it has
  * received, so the requests are acknowledged although its process is killed. A signalled request
  * after them asks, as do a drain and a signalled local operation; a change to ERR reads the
@@ -43,9 +43,6 @@
 #define GATHER_MIN    16
 #define GATHER_MAX    48
 #define GATHER_BYTES  512
-
-/* Requests in a row without AckReq, and one that has it. */
-#define ASK_EVERY 16
 
 void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 {
@@ -145,8 +142,7 @@ static uint32_t clamp(uint32_t n, uint32_t min, uint32_t max)
 	return n < min ? min : n > max ? max : n;
 }
 
-/* Not inside a message: its last packet carries AckReq and was not sent yet. Nor while no response
- * is on its way. */
+/* Not inside a message: its last packet carries AckReq and was not sent yet. */
 bool rc_requester_gathers(const struct rxe_qp *qp)
 {
 	const struct rc_requester *req = &qp->rc.req;
@@ -156,7 +152,6 @@ bool rc_requester_gathers(const struct rxe_qp *qp)
 	bool between = !oldest->started || oldest->psn_first == req->cur_psn;
 
 	return qp->state == RXE_QPS_RTS && between && in_flight >= GATHER_BEHIND &&
-	       rc_requester_outstanding(qp) == RC_OUTSTANDING_ASKED &&
 	       newest->len <= GATHER_BYTES &&
 	       qp->sq.tail - req->cur < clamp(in_flight, GATHER_MIN, GATHER_MAX);
 }
@@ -490,15 +485,17 @@ static bool is_half_full(const struct rxe_peer *peer, uint32_t cost)
 }
 
 /* Whether the request, whose only packet this is, may go without AckReq. One that is sent again
- * asks: a packet was lost. The sends of tag matching have no flags, and need their slots again. */
+ * asks: a packet was lost. So does the eighth in flight: others gather then. The sends of tag
+ * matching have no flags, and need their slots again. */
 static bool may_stay_unasked(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
 {
 	const struct rc_requester *req = &qp->rc.req;
 
-	return req->is_recorded && !qp->srq_sends && !(wqe->flags & RXE_SEND_SIGNALED) &&
-	       !qp->sq_sig_all && wqe->psn_first == wqe->psn_last && psn == req->sent_psn &&
-	       !rc_is_answered(wqe) && req->unasked + 1 < ASK_EVERY && qp->state == RXE_QPS_RTS &&
-	       !is_counted(qp) && !is_half_full(req->peer, wqe->len + RC_PACKET_COST) &&
+	return req->is_recorded && packets_in_flight(req) + 1 < GATHER_BEHIND &&
+	       !(wqe->flags & RXE_SEND_SIGNALED) && !qp->sq_sig_all && !qp->srq_sends &&
+	       wqe->psn_first == wqe->psn_last && psn == req->sent_psn && !rc_is_answered(wqe) &&
+	       qp->state == RXE_QPS_RTS && !is_counted(qp) &&
+	       !is_half_full(req->peer, wqe->len + RC_PACKET_COST) &&
 	       rc_retry_probes_unasked(&qp->rc.retry, &qp->attr);
 }
 
@@ -553,7 +550,6 @@ static void packet_sent(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint3
 
 	req->in_flight += cost;
 	req->since_ack_req = asked ? 0 : req->since_ack_req + cost;
-	req->unasked = asked ? 0 : req->unasked + (last_psn == wqe->psn_last);
 	if (asked)
 		req->asked_psn = last_psn;
 	req->peer->in_flight += cost;
@@ -628,6 +624,9 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 		if (rxe_rate_is_limited(&qp->rate))
 			rxe_rate_sent(&qp->rate, packet_len(&packet), engine->now_ns);
 		packet_sent(qp, wqe, last_psn, packet.bth.ack_req, engine->now_ns);
+		rc_retry_sent(&qp->rc.retry, &qp->attr,
+			      packet.bth.ack_req ? RC_OUTSTANDING_ASKED : RC_OUTSTANDING_UNASKED,
+			      engine->now_ns);
 	}
 	return result;
 }
@@ -655,10 +654,7 @@ enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp 
 						   !rxe_rate_may_send(&qp->rate, engine->now_ns)))
 			break;
 		switch (send_one(engine, qp, wqe, last_psn, train)) {
-		case SEND_OK:
-			rc_retry_sent(&qp->rc.retry, &qp->attr, rc_requester_outstanding(qp),
-				      engine->now_ns);
-			break;
+		case SEND_OK: break;
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case SEND_DEFERRED:
 			rc_retry_send_deferred(&qp->rc.retry, &qp->attr,

@@ -49,12 +49,7 @@ struct rc_requester {
 	struct rxe_cursor into;
 	uint32_t in_flight;	/* cost of [una, cur), in bytes */
 	uint32_t since_ack_req; /* part of in_flight sent since the last AckReq */
-	/* The peer records what it has received (time_wait.h): requests that complete without a
-	 * completion may go without AckReq. */
-	bool is_recorded;
-	uint32_t unasked;   /* requests sent since the last AckReq */
-	uint32_t asked_psn; /* the last packet sent with AckReq, or before the first of all */
-	uint32_t rd_atomic; /* requests in [una, cur) that need a response of their own */
+	uint32_t rd_atomic;	/* requests in [una, cur) that need a response of their own */
 	/* Index of the oldest of them in rd_end; free-running. */
 	uint32_t rd_first;
 	uint32_t rd_end[RXE_MAX_RD_ATOMIC]; /* the last PSN of each */
@@ -69,6 +64,10 @@ struct rc_requester {
 	uint32_t part_psn;
 	/* Losses of packets before this one have shrunk the window. */
 	uint32_t recover_psn;
+	uint32_t asked_psn; /* the last packet sent with AckReq, or before the first of all */
+	/* The peer records what it has received (time_wait.h): requests that complete without a
+	 * completion may go without AckReq. */
+	bool is_recorded;
 	/* Request broken_index cannot be sent. It fails once those before it have completed. */
 	bool is_broken;
 	uint32_t broken_index;

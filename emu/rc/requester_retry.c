@@ -103,18 +103,18 @@ bool rc_retry_probes_unasked(const struct rc_retry *retry, const struct rxe_qp_a
 	       UNASKED_FACTOR * retry->probe_max_ns <= rc_timeout_ns(attr->timeout) / 2;
 }
 
-void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-		   enum rc_outstanding outstanding, uint64_t now_ns)
+/* The first that asks for a response may be probed for sooner than those before it. */
+void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, enum rc_outstanding sent,
+		   uint64_t now_ns)
 {
-	const bool is_first_asked =
-		retry->outstanding == RC_OUTSTANDING_UNASKED && outstanding == RC_OUTSTANDING_ASKED;
-
-	retry->outstanding = outstanding;
-	if (retry->deadline_ns == RXE_NEVER)
+	if (retry->deadline_ns == RXE_NEVER) {
+		retry->outstanding = sent;
 		start_timer(retry, attr, now_ns);
-	else if (is_first_asked && retry->probe_ns > now_ns + retry->probe_after_ns) {
+	} else if (sent > retry->outstanding) {
+		retry->outstanding = sent;
 		retry->probe_wait_ns = retry->probe_after_ns;
-		plan_probe(retry, attr, now_ns);
+		if (retry->probe_ns > now_ns + retry->probe_after_ns)
+			plan_probe(retry, attr, now_ns);
 	}
 }
 

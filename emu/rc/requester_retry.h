@@ -31,7 +31,6 @@ enum rc_outstanding {
 };
 
 struct rc_retry {
-	enum rc_outstanding outstanding;
 	/* Expiry of the local ACK timer; RXE_NEVER while it is stopped. */
 	uint64_t deadline_ns;
 	/* A probe is sent well before the ACK timer expires, and again after twice the time. A
@@ -63,6 +62,7 @@ struct rc_retry {
 	uint32_t old_copies;
 	/* The peer's process that was found stopped (rxe_host_ops.peer_life); 0: none. */
 	uint32_t stopped_process;
+	enum rc_outstanding outstanding;
 	/* The ACK timer was started again for a process that had been stopped, and no retry was
 	 * spent since. */
 	bool excused;
@@ -83,8 +83,8 @@ void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns);
 void rc_retry_update_probe_timeout(struct rc_retry *retry, const struct rc_rtt *rtt,
 				   uint64_t now_ns);
 /* A request was sent. The timer runs from the first packet that is not acknowledged. */
-void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-		   enum rc_outstanding outstanding, uint64_t now_ns);
+void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, enum rc_outstanding sent,
+		   uint64_t now_ns);
 /* The oldest packet was sent, for the first time or again. */
 void rc_retry_oldest_sent(struct rc_retry *retry);
 /* The oldest request was acknowledged. */

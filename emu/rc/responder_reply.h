@@ -83,14 +83,14 @@ struct rc_reply {
 	/* Number of the record from which the server sends the ACK if the process is killed
 	 * (time_wait.h), from 1. 0: no ACK is recorded. */
 	uint32_t ack_record;
-	/* Requests without AckReq were received, and the record stands for their ACK until a later
-	 * request asks for one. */
-	bool is_unasked;
 	uint64_t last_ack_ns;
 	/* ACKs in a row that were piggybacked, or could have been. */
 	uint16_t piggybacks;
 	/* piggybacks needed before the next delay; doubles with each delay in vain. */
 	uint16_t threshold;
+	/* Requests without AckReq were received, and the record stands for their ACK until a later
+	 * request asks for one. */
+	bool is_unasked;
 	/* Last: not initialized. */
 	struct rc_answer answer[RC_MAX_ANSWERS];
 };

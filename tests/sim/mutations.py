@@ -86,7 +86,7 @@ MUTATIONS = [
     # timers and budgets
     ("timer_lost", "emu/rc/requester_retry.c:rc_retry_progressed", "\tif (outstanding)\n\t\tstart_timer(retry, attr, now_ns);\n", "",
      "the timer does not start again for what is still open"),
-    ("timer_never_started", "emu/rc/requester_retry.c:rc_retry_sent", "if (retry->deadline_ns == RXE_NEVER)\n\t\tstart_timer", "if (false)\n\t\tstart_timer",
+    ("timer_never_started", "emu/rc/requester_retry.c:rc_retry_sent", "if (retry->deadline_ns == RXE_NEVER) {\n\t\tretry->outstanding = sent;\n\t\tstart_timer", "if (false) {\n\t\tstart_timer",
      "no timer runs for a request"),
     ("budget_never_refilled", "emu/rc/requester_retry.c:rc_retry_progressed", "\tretry->retries = 0;\n\tretry->rnr_retries = 0;\n", "\tretry->rnr_retries = 0;\n", "retries add up over a connection's life"),
     ("stopped_peer_lost", "emu/rc/requester_complete.c:spends_none", "rc_retry_stand_still(timer, engine->now_ns); return true;", "return false;",
@@ -149,7 +149,7 @@ MUTATIONS = [
      "a QP that ends keeps its share of the window"),
     ("window_not_kept", "emu/rc/requester.c:window_has_room", "req->peer->in_flight + cost <= req->peer->window", "true", "the window to a peer is not kept"),
     ("last_does_not_ask", "emu/rc/requester.c:describe", "(last && !may_stay_unasked(qp, wqe, psn)) || reads", "reads", "the last packet of a message asks for no ACK"),
-    ("none_ever_asks", "emu/rc/requester.c:may_stay_unasked", "req->unasked + 1 < ASK_EVERY &&", "", "unsignalled requests in a row ask for no ACK"),
+    ("none_ever_asks", "emu/rc/requester.c:may_stay_unasked", "packets_in_flight(req) + 1 < GATHER_BEHIND", "true", "unsignalled requests in a row ask for no ACK"),
     ("drain_does_not_ask", "emu/qp_modify.c:enter", "rc_requester_ask(engine, qp);", ";", "a drain waits for a probe"),
     ("err_reads_no_record", "emu/qp.c:rxe_qp_fail", "rc_requester_read_record(engine, qp);", ";", "ERR flushes requests that have arrived"),
     ("stops_inside_a_message", "emu/rc/requester.c:rc_requester_gathers", "qp->state == RXE_QPS_RTS && between &&", "qp->state == RXE_QPS_RTS &&",

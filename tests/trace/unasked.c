@@ -40,21 +40,21 @@ static void at(double us)
 	skip();
 }
 
-START_TEST(the_sixteenth_asks)
+START_TEST(the_eighth_asks)
 {
 	on_one_machine();
-	send_quietly(15);
+	send_quietly(7);
 	at(10);
-	ck_assert_uint_eq(x->sent, 15);
+	ck_assert_uint_eq(x->sent, 7);
 	ck_assert_uint_eq(y->sent, 0);
 	send_quietly(1);
 	world_run(&w);
-	expect("    10.0 a > SEND_ONLY 115 len 8 ackreq\n"
-	       "    15.0 b > ACK 115 msn 16\n"
-	       "    15.0 b   recv 16 SUCCESS len 8\n");
+	expect("    10.0 a > SEND_ONLY 107 len 8 ackreq\n"
+	       "    15.0 b > ACK 107 msn 8\n"
+	       "    15.0 b   recv 8 SUCCESS len 8\n");
 	ck_assert_uint_eq(rxe_ring_used(&a->qp.sq), 0);
 	ck_assert_uint_eq(x->counters.completer_retry_err, 0);
-	ck_assert_uint_eq(x->sent, 16);
+	ck_assert_uint_eq(x->sent, 8);
 }
 END_TEST
 
@@ -211,27 +211,28 @@ END_TEST
 START_TEST(half_a_window_asks)
 {
 	on_one_machine();
-	a->qp.rc.req.peer->window = 2 * 10 * (8 + RC_PACKET_COST);
-	for (uint32_t i = 0; i < 11; i++)
-		WRITE(8, .quiet = true);
+	a->qp.rc.req.peer->window = 2 * 4 * (200 + RC_PACKET_COST);
+	for (uint32_t i = 0; i < 5; i++)
+		WRITE(200, .quiet = true);
 	world_run_until(&w, 20);
-	expect_some("     0.0 a > WRITE_ONLY 109 len 8\n"
-		    "     0.0 a > WRITE_ONLY 110 len 8 ackreq\n"
-		    "     5.0 b > ACK 110 msn 11\n");
+	expect_some("     0.0 a > WRITE_ONLY 103 len 200\n"
+		    "     0.0 a > WRITE_ONLY 104 len 200 ackreq\n"
+		    "     5.0 b > ACK 104 msn 5\n");
 	ck_assert_uint_eq(y->sent, 1);
 }
 END_TEST
 
-/* Nothing would end the wait of those that gather. */
-START_TEST(no_request_gathers_behind_them)
+/* The answer to the eighth ends the wait of those that gather. */
+START_TEST(requests_gather_behind_one_that_asks)
 {
 	on_one_machine();
-	for (uint32_t i = 0; i < 10; i++)
+	for (uint32_t i = 0; i < 8; i++)
 		WRITE(8, .quiet = true);
 	at(1);
 	WRITE(8, .quiet = true);
-	world_run_until(&w, 2);
-	expect("     1.0 a > WRITE_ONLY 110 len 8\n");
+	world_run_until(&w, 10);
+	expect("     5.0 b > ACK 107 msn 8\n"
+	       "    10.0 a > WRITE_ONLY 108 len 8\n");
 }
 END_TEST
 
@@ -330,12 +331,12 @@ START_TEST(the_peer_may_be_killed)
 }
 END_TEST
 
-RUN_TESTS("unasked", the_sixteenth_asks, a_signalled_one_asks_for_all,
+RUN_TESTS("unasked", the_eighth_asks, a_signalled_one_asks_for_all,
 	  a_response_acknowledges_those_before, a_probe_asks_in_the_end,
 	  the_time_of_the_probe_is_that_of_the_first_that_asks,
 	  one_that_is_lost_is_missed_by_the_next, the_last_that_is_lost_is_sent_by_the_probe,
 	  another_machine_is_asked, a_short_timeout_asks, without_probes_all_ask,
 	  those_that_are_counted_ask, several_packets_ask, half_a_window_asks,
-	  no_request_gathers_behind_them, a_drain_asks, a_local_operation_asks,
+	  requests_gather_behind_one_that_asks, a_drain_asks, a_local_operation_asks,
 	  err_flushes_what_has_not_arrived, err_flushes_nothing_that_has_arrived,
 	  an_unsound_record_completes_nothing, the_peer_may_be_killed)
