@@ -105,8 +105,8 @@ struct rxe_host_ops {
 	 * are on their way. */
 	uint32_t (*credits)(void *host, const struct gid *dst, uint32_t slot);
 	void (*credits_spent)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
-	/* May be NULL: no peer's. The TIME_WAIT records of the process that has a slot at dst, to
-	 * read; NULL: it is none of this device. */
+	/* May be NULL: as if it returned NULL. The TIME_WAIT records, to read, of the process that
+	 * has this slot at dst; NULL: it is no process of this device. */
 	const struct rxe_time_wait_table *(*time_wait_of)(void *host, const struct gid *dst,
 							  uint32_t slot);
 	/* May be NULL: in the caller's buffer. Where to build a train to that slot of dst. */

@@ -107,7 +107,7 @@ static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
 	result = rc_resend_output(engine, qp, train);
 	if (result == OUTPUT_IDLE)
 		result = rc_requester_output(engine, qp, train);
-	/* What the requester has passed may have asked for a probe. */
+	/* A local operation may have made a probe due. */
 	if (result == OUTPUT_IDLE && qp->rc.req.probe == RC_PROBE_DUE)
 		result = rc_resend_output(engine, qp, train);
 	train->max_segs = (uint16_t)(train->max_segs + kept);

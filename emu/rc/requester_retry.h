@@ -82,7 +82,8 @@ void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns);
  * otherwise the maximum. */
 void rc_retry_update_probe_timeout(struct rc_retry *retry, const struct rc_rtt *rtt,
 				   uint64_t now_ns);
-/* A request was sent. The timer runs from the first packet that is not acknowledged. */
+/* A packet was sent, with or without AckReq. The timer runs from the first that is not
+ * acknowledged. */
 void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, enum rc_outstanding sent,
 		   uint64_t now_ns);
 /* The oldest packet was sent, for the first time or again. */

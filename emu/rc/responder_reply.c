@@ -124,8 +124,8 @@ void rc_reply_ack_delayed(struct rc_reply *reply, uint64_t now_ns)
 	reply->ack_delay_until_ns = now_ns + reply->ack_delay_ns;
 }
 
-/* An ACK that is due covers the message as well, once the record does. One after a response may
- * come late. */
+/* An ACK that is pending covers this message as well, and its record is brought up to date. Without
+ * a record, or after a response that waits, the ACK is sent as if it had been asked for. */
 bool rc_reply_leave_ack(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_reply *reply = &qp->rc.reply;
@@ -156,7 +156,7 @@ static void lower_threshold(struct rc_reply *reply)
 
 void rc_reply_duplicate_arrived(struct rc_reply *reply)
 {
-	/* No ACK was delayed: the requester asks for one that it left away. */
+	/* Else no ACK was delayed: the requester had not asked for one. */
 	if (!reply->is_unasked)
 		raise_threshold(reply, 8);
 }

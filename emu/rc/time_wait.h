@@ -10,8 +10,8 @@
  * An ACK may be delayed although the program sees the completion already, and the process may be
  * killed at any instruction. So a queue pair that delays such an ACK writes its record first. If
  * the process exits, the device server sends the ACK, and answers duplicates from then on. The same
- * holds for requests without AckReq, whose ACK may be left for long: the peer, a process of the
- * same device, reads the record when its queue pair leaves RTS.
+ * holds for requests without AckReq, whose ACK is sent much later. Their requester, a process of
+ * the same device, reads the record when its queue pair enters ERR.
  *
  * The host owns the table, so that it outlives the process; the device server then answers from it.
  * One writer at a time. */
@@ -112,8 +112,8 @@ void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp);
 /* Records the ACK of everything that the queue pair has received, before it is delayed. The
  * record's number goes into rc.reply.ack_record. False: the ACK must be sent at once. */
 bool rxe_time_wait_delay_ack(struct rxe_engine *engine, struct rxe_qp *qp);
-/* As above, for an ACK that the requester has not asked for; also brings the queue pair's record up
- * to date, if it has one. */
+/* As above, for an ACK that the requester has not asked for. A record that the queue pair has
+ * already is brought up to date. */
 bool rxe_time_wait_leave_ack(struct rxe_engine *engine, struct rxe_qp *qp);
 /* The table of the peer's process; NULL: it is none of this device. */
 const struct rxe_time_wait_table *rxe_time_wait_of_peer(const struct rxe_engine *engine,
