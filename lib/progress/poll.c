@@ -246,46 +246,64 @@ uint64_t progress_event_wait_ns(void)
 	return schedule_event_wait_ns();
 }
 
-/* Signals wait meanwhile. ppoll(2) returns for those of SA_RESTART too, and does not say which
- * one came. 0 or EINTR. */
-static int wait_without_signals(struct progress *progress, const struct progress_event *event,
-				uint64_t ns, bool on_link)
+/* Signals wait meanwhile, and until the event is taken: ppoll(2) returns for those of SA_RESTART
+ * too, and does not say which one came. */
+static void block_signals(struct progress_event *event)
+{
+	sigset_t most;
+
+	if (event->blocks_signals)
+		return;
+	sigfillset(&most);
+	/* Accesses to memory that the program unmapped raise these. */
+	sigdelset(&most, SIGSEGV);
+	sigdelset(&most, SIGBUS);
+	pthread_sigmask(SIG_BLOCK, &most, &event->signals);
+	event->blocks_signals = true;
+}
+
+static bool is_interrupted(const struct progress_event *event)
+{
+	sigset_t pending;
+
+	return event->blocks_signals && sigpending(&pending) == 0 &&
+	       any_interrupts(&pending, &event->signals);
+}
+
+/* Also takes what ended the sleep. 0 or EINTR. */
+static int sleep_without_signals(struct progress *progress, struct progress_event *event,
+				 uint64_t ns, bool on_link)
 {
 	const struct awaited awaited = { event->count, 0 };
-	sigset_t all, before, pending;
 	bool is_ready;
-	int err;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	block_signals(event);
 	if (!on_link)
 		wait_on(-1, event->fd, ns, &is_ready);
 	else if (link_can_sleep(progress->link.phy))
 		sleep_until_event(progress, awaited, ns);
 	else
 		wait_on_link(progress, event->fd, awaited, ns);
-	err = sigpending(&pending) == 0 && any_interrupts(&pending, &before) ? EINTR : 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
+	progress_poll_once(progress);
+	return !atomic_load(event->count) && is_interrupted(event) ? EINTR : 0;
 }
 
-static int poll_and_wait(struct progress *progress, const struct progress_event *event,
-			 uint64_t until_ns)
+static int poll_and_wait(struct progress *progress, struct progress_event *event, uint64_t until_ns)
 {
 	bool is_busy;
 	const uint64_t due_ns = min_u64(poll_once(progress, &is_busy), until_ns);
 	const uint64_t now_ns = schedule_active_at_ns(&progress->schedule);
 
 	if (now_ns >= until_ns)
-		return EAGAIN;
+		return is_interrupted(event) ? EINTR : EAGAIN;
 	if (due_ns <= now_ns)
 		return 0;
 	/* The thread that runs the engine takes what the link has, and may wait for this
 	 * processor. */
-	return wait_without_signals(progress, event, due_ns - now_ns, !is_busy);
+	return sleep_without_signals(progress, event, due_ns - now_ns, !is_busy);
 }
 
-int progress_wait_for_event(struct progress *progress, const struct progress_event *event,
+int progress_wait_for_event(struct progress *progress, struct progress_event *event,
 			    uint64_t until_ns)
 {
 	int err;
@@ -296,6 +314,13 @@ int progress_wait_for_event(struct progress *progress, const struct progress_eve
 	err = poll_and_wait(progress, event, until_ns);
 	schedule_event_wait_ended(&progress->schedule);
 	return err;
+}
+
+void progress_event_wait_over(struct progress_event *event)
+{
+	if (event->blocks_signals)
+		pthread_sigmask(SIG_SETMASK, &event->signals, NULL);
+	event->blocks_signals = false;
 }
 
 void progress_event_raised(struct progress *progress)

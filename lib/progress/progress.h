@@ -16,6 +16,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,6 +46,9 @@ struct rxe_qp;
 struct progress_event {
 	int fd;
 	const _Atomic uint32_t *count;
+	/* The wait blocks signals; these were blocked before. */
+	bool blocks_signals;
+	sigset_t signals;
 };
 
 /* What progress reports to its owner, which holds the objects of programs. Under the engine lock,
@@ -214,9 +218,11 @@ uint64_t progress_event_wait_ns(void);
 /* Runs the engine, and waits once for a packet and for the event, so that a packet wakes no other
  * thread. 0: to be called again, unless the event has come. EAGAIN: the thread shall sleep on the
  * event's descriptor alone, always from until_ns on. EINTR: a signal with a handler came, as for
- * read(2). No cancellation point. */
-int progress_wait_for_event(struct progress *progress, const struct progress_event *event,
+ * read(2). No cancellation point. Then progress_event_wait_over(): until then signals may be
+ * blocked. */
+int progress_wait_for_event(struct progress *progress, struct progress_event *event,
 			    uint64_t until_ns);
+void progress_event_wait_over(struct progress_event *event);
 /* An event was raised: wakes the thread that waits so. Any thread, with the engine lock or
  * without. */
 void progress_event_raised(struct progress *progress);

@@ -36,6 +36,7 @@ static _Atomic uint32_t events;
 static pthread_t waiter;
 static _Atomic uint32_t handled;
 static _Atomic bool is_over;
+static _Atomic uint32_t sleeps;
 
 static void setup(void)
 {
@@ -52,6 +53,7 @@ static void setup(void)
 	channel = descriptor_keep(eventfd(0, 0));
 	atomic_store(&events, 0);
 	atomic_store(&handled, 0);
+	atomic_store(&sleeps, 0);
 	atomic_store(&is_over, false);
 }
 
@@ -64,15 +66,17 @@ static void teardown(void)
 
 static int wait_for(uint64_t ns)
 {
-	const struct progress_event event = { channel, &events };
+	struct progress_event event = { .fd = channel, .count = &events };
+	const int err = progress_wait_for_event(progress, &event, clock_now_ns() + ns);
 
-	return progress_wait_for_event(progress, &event, clock_now_ns() + ns);
+	progress_event_wait_over(&event);
+	return err;
 }
 
 /* Not before its time. */
 START_TEST(it_ends_with_its_time)
 {
-	const struct progress_event event = { channel, &events };
+	struct progress_event event = { .fd = channel, .count = &events };
 	const uint64_t until_ns = clock_now_ns() + MS_NS;
 	int err = 0;
 
@@ -80,6 +84,7 @@ START_TEST(it_ends_with_its_time)
 		err = progress_wait_for_event(progress, &event, until_ns);
 	ck_assert_int_eq(err, EAGAIN);
 	ck_assert_uint_ge(clock_now_ns(), until_ns);
+	progress_event_wait_over(&event);
 	ck_assert_uint_eq(atomic_load(&progress->schedule.sleepers), 0);
 }
 END_TEST
@@ -103,7 +108,7 @@ END_TEST
  * would end at once. */
 START_TEST(beside_a_thread_that_runs_the_engine_it_sleeps_on_the_channel)
 {
-	const struct progress_event none = { -1, &events };
+	struct progress_event none = { .fd = -1, .count = &events };
 	const int link_fd = progress->link.phy->wait_fd;
 	/* It looks again after 50 us. */
 	const uint64_t until_ns = clock_now_ns() + 20 * MS_NS;
@@ -118,6 +123,7 @@ START_TEST(beside_a_thread_that_runs_the_engine_it_sleeps_on_the_channel)
 		times++;
 	}
 	pthread_mutex_unlock(&progress->lock);
+	progress_event_wait_over(&none);
 	progress->link.phy->wait_fd = link_fd;
 	ck_assert_int_eq(err, EAGAIN);
 	ck_assert_uint_le(times, 20 * 20 + 1);
@@ -127,7 +133,6 @@ END_TEST
 /* A link on which threads sleep without a descriptor. */
 
 static struct memory_bell bell;
-static _Atomic uint32_t sleeps;
 
 static bool sleep_begins(struct link *link, uint32_t *ret_rings)
 {
@@ -260,6 +265,71 @@ START_TEST(a_signal_of_sa_restart_does_not_end_it)
 }
 END_TEST
 
+static int (*receive_below)(struct link *link, struct wire_arrival *ret, size_t max);
+
+/* The event comes with what ends the sleep. */
+static int receive_event(struct link *link, struct wire_arrival *ret, size_t max)
+{
+	if (atomic_load(&sleeps))
+		atomic_store(&events, 1);
+	return receive_below(link, ret, max);
+}
+
+static bool sleep_until_signal(struct link *link, uint32_t rings, uint64_t ns)
+{
+	(void)link;
+	(void)rings;
+	(void)ns;
+	atomic_fetch_add(&sleeps, 1);
+	pthread_kill(pthread_self(), SIGUSR1);
+	return true;
+}
+
+static _Atomic uint32_t events_when_handled, sleepers_when_handled;
+
+static void look(int number)
+{
+	handle(number);
+	atomic_store(&events_when_handled, atomic_load(&events));
+	atomic_store(&sleepers_when_handled, atomic_load(&progress->schedule.sleepers));
+}
+
+static int wait_for_signal(bool with_event)
+{
+	const struct sigaction action = { .sa_handler = look };
+	const struct link_ops *before = progress->link.phy->ops;
+	struct link_ops ops = with_bell();
+	int err;
+
+	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
+	receive_below = ops.receive;
+	if (with_event)
+		ops.receive = receive_event;
+	ops.sleep = sleep_until_signal;
+	progress->link.phy->ops = &ops;
+	err = wait_for(WAIT_NS);
+	progress->link.phy->ops = before;
+	ck_assert_uint_eq(atomic_load(&sleeps), 1);
+	ck_assert_uint_eq(atomic_load(&handled), 1);
+	ck_assert_uint_eq(atomic_load(&sleepers_when_handled), 0);
+	return err;
+}
+
+/* A handler may leave by siglongjmp(). */
+START_TEST(handlers_run_after_the_wait)
+{
+	ck_assert_int_eq(wait_for_signal(true), 0);
+	ck_assert_uint_eq(atomic_load(&events_when_handled), 1);
+}
+END_TEST
+
+START_TEST(a_signal_ends_a_sleep_that_brought_no_event)
+{
+	ck_assert_int_eq(wait_for_signal(false), EINTR);
+	ck_assert_uint_eq(atomic_load(&events_when_handled), 0);
+}
+END_TEST
+
 static void expect_policy(int policy)
 {
 	ck_assert_int_eq(sched_getscheduler(0), policy);
@@ -368,6 +438,8 @@ int main(void)
 	tcase_add_test(tcase, an_event_that_has_come_lets_no_thread_sleep);
 	tcase_add_test(tcase, a_signal_ends_it);
 	tcase_add_test(tcase, a_signal_of_sa_restart_does_not_end_it);
+	tcase_add_test(tcase, handlers_run_after_the_wait);
+	tcase_add_test(tcase, a_signal_ends_a_sleep_that_brought_no_event);
 	tcase_add_test(tcase, a_client_lets_others_go_on);
 	tcase_add_test(tcase, a_completion_that_has_come_lets_no_poller_sleep);
 	tcase_add_test(tcase, a_client_that_polls_lets_others_go_on);
