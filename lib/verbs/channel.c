@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Completion channels: events of armed CQs, for programs that block or poll the descriptor. */
+/* Completion channels: events of armed CQs, for programs that block or poll the descriptor.
+ *
+ * The descriptor counts the unread events, except one for each thread in ibv_get_cq_event(): the
+ * first that the thread raises while it runs the engine there. The thread takes it without two
+ * system calls. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -19,6 +23,12 @@
 #include "lib/verbs/object.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
+
+/* The channel of the ibv_get_cq_event() that this thread is in, and whether it raised an event. */
+static __thread struct {
+	const struct vb_channel *channel;
+	bool has_raised;
+} waits_on;
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -63,7 +73,10 @@ void vb_channel_notify(struct vb_channel *channel, struct vb_cq *cq)
 		DL_APPEND2(channel->notified, cq, prev_notified, next_notified);
 	atomic_fetch_add(&channel->unread, 1);
 	pthread_mutex_unlock(&channel->lock);
-	eventfd_signal(channel->base.fd);
+	if (waits_on.channel != channel || waits_on.has_raised)
+		eventfd_signal(channel->base.fd);
+	else
+		waits_on.has_raised = true;
 }
 
 void vb_channel_forget(struct vb_channel *channel, struct vb_cq *cq)
@@ -109,13 +122,14 @@ static void spin(struct vb_channel *channel, uint64_t ns)
 }
 
 /* Before the thread sleeps on the channel alone. 0, or EINTR. */
-static int wait_for_event(struct vb_channel *channel)
+static int run_engine(struct vb_channel *channel, struct progress_event *event)
 {
-	const struct progress_event event = { channel->base.fd, &channel->unread };
 	struct progress *progress = &vb_device(channel->base.context)->progress;
 	uint64_t spin_ns, until_ns;
 	int err = 0;
 
+	if (atomic_load(&channel->unread))
+		return 0;
 	if (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK) {
 		spin(channel, 0);
 		return 0;
@@ -125,7 +139,7 @@ static int wait_for_event(struct vb_channel *channel)
 		spin(channel, spin_ns);
 	until_ns = clock_now_ns() + progress_event_wait_ns();
 	while (!err && !atomic_load(&channel->unread))
-		err = progress_wait_for_event(progress, &event, until_ns);
+		err = progress_wait_for_event(progress, event, until_ns);
 	return err == EINTR && !atomic_load(&channel->unread) ? EINTR : 0;
 }
 
@@ -137,6 +151,30 @@ static void cancelled(void *arg)
 
 	if (atomic_load(&channel->unread))
 		eventfd_signal(channel->base.fd);
+}
+
+/* *ret NULL: the CQ of the event was destroyed. */
+static int take_event(struct vb_channel *channel, struct vb_cq **ret)
+{
+	struct progress_event event = { .fd = channel->base.fd, .count = &channel->unread };
+	int err;
+
+	waits_on.channel = channel;
+	waits_on.has_raised = false;
+	err = run_engine(channel, &event);
+	waits_on.channel = NULL;
+	/* A signal handler may leave ibv_get_cq_event() by siglongjmp(), and the descriptor does
+	 * not count the event. */
+	*ret = waits_on.has_raised ? pop(channel) : NULL;
+	progress_event_wait_over(&event);
+	if (err || *ret)
+		return *ret ? 0 : err;
+	if (!atomic_load(&channel->unread))
+		progress_program_will_sleep(&vb_device(channel->base.context)->progress);
+	if (!eventfd_wait(channel->base.fd, cancelled, channel))
+		return errno;
+	*ret = pop(channel);
+	return 0;
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **cq_context)
@@ -153,14 +191,9 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 	if (vb_verb_fails(base->context, get_cq_event))
 		return vb_minus_one(errno);
 	do {
-		err = wait_for_event(channel);
+		err = take_event(channel, &found);
 		if (err)
 			return vb_event_fail(err);
-		if (!atomic_load(&channel->unread))
-			progress_program_will_sleep(&vb_device(base->context)->progress);
-		if (!eventfd_wait(base->fd, cancelled, channel))
-			return vb_event_fail(errno);
-		found = pop(channel);
 	} while (!found);
 	*cq = vb_cq_base(found);
 	*cq_context = (*cq)->cq_context;

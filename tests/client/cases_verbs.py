@@ -100,6 +100,8 @@ CASES["verbs_raw_privilege"] = raw_privilege
 CASES["verbs_refusals_shown"] = refusals_shown
 CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
 CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="off")
+CASES["verbs_cq_memory"] = functools.partial(verbs, name="verbs_cq", link="memory")
+CASES["verbs_cancel_memory"] = functools.partial(verbs, name="verbs_cancel", link="memory")
 CASES["verbs_raw_memory"] = functools.partial(verbs, name="verbs_raw", link="memory")
 CASES["verbs_raw_faults_memory"] = functools.partial(verbs, name="verbs_raw_faults", link="memory")
 CASES["verbs_umem"] = functools.partial(verbs, name="verbs_umem", mlx5="on")

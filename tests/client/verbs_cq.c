@@ -79,6 +79,48 @@ START_TEST(descriptor_polled_by_the_program)
 }
 END_TEST
 
+/* One poll of the waiting thread may raise both. */
+START_TEST(events_of_two_cqs_of_one_channel)
+{
+	struct ibv_cq *first, *second;
+	struct end a, b, c, d;
+	struct end_address of_c, of_d;
+	struct end_cfg cfg = { 0 };
+	void *context;
+
+	ends_open(&a, &b, &with_channel);
+	cfg.cq = ibv_create_cq(b.context, 64, NULL, b.channel, 0);
+	ck_assert_ptr_nonnull(cfg.cq);
+	end_open(&c, a.context, NULL);
+	end_open(&d, a.context, &cfg);
+	of_c = end_address(&c);
+	of_d = end_address(&d);
+	end_connect(&c, &of_d);
+	end_connect(&d, &of_c);
+	for (uint32_t i = 0; i < 200; i++) {
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+		ck_assert_int_eq(ibv_req_notify_cq(d.cq, 0), 0);
+		end_recv(&b, i, 0, 100);
+		end_recv(&d, i, 0, 100);
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+		end_post(&c, IBV_WR_SEND, i, 0, 100);
+		ck_assert_int_eq(ibv_get_cq_event(b.channel, &first, &context), 0);
+		ck_assert_int_eq(ibv_get_cq_event(b.channel, &second, &context), 0);
+		ck_assert_ptr_ne(first, second);
+		ck_assert(!channel_is_readable(&b, 0));
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+		end_wait_for(&b, i, IBV_WC_SUCCESS);
+		end_wait_for(&c, i, IBV_WC_SUCCESS);
+		end_wait_for(&d, i, IBV_WC_SUCCESS);
+	}
+	ibv_ack_cq_events(b.cq, 200);
+	ibv_ack_cq_events(d.cq, 200);
+	ends_close(&c, &d);
+	ck_assert_int_eq(ibv_destroy_cq(cfg.cq), 0);
+	ends_close(&a, &b);
+}
+END_TEST
+
 START_TEST(solicited_only)
 {
 	struct ibv_sge sge;
@@ -608,6 +650,7 @@ static void add(TCase *tests)
 {
 	tcase_add_test(tests, event_for_each_completion_asked_for);
 	tcase_add_test(tests, descriptor_polled_by_the_program);
+	tcase_add_test(tests, events_of_two_cqs_of_one_channel);
 	tcase_add_test(tests, solicited_only);
 	tcase_add_test(tests, armed_without_a_channel);
 	tcase_add_test(tests, one_event_an_arming);
