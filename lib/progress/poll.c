@@ -91,6 +91,14 @@ static void sleep_until_event(struct progress *progress, struct awaited awaited,
 	atomic_store(&progress->is_awaiting_event, false);
 }
 
+static void set_wake_up(const struct schedule_decision *decision)
+{
+	if (decision->lets_others_go_on)
+		ctl_wakeup_defer();
+	else
+		ctl_wakeup_restore();
+}
+
 static void sleep_on_link(struct progress *progress, const struct schedule_decision *decision,
 			  struct awaited awaited, uint64_t now_ns)
 {
@@ -98,10 +106,7 @@ static void sleep_on_link(struct progress *progress, const struct schedule_decis
 	bool woken;
 
 	assert(decision->until_ns >= now_ns);
-	if (decision->lets_others_go_on)
-		ctl_wakeup_defer();
-	else
-		ctl_wakeup_restore();
+	set_wake_up(decision);
 	if (link_can_sleep(progress->link.phy))
 		woken = sleep_without_descriptor(progress, awaited, ns);
 	else
@@ -236,9 +241,14 @@ void progress_poll(struct progress *progress)
 		back_off(progress, (struct awaited){ 0 }, due_ns);
 }
 
-uint64_t progress_event_spin_ns(struct progress *progress)
+uint64_t progress_event_awaited(struct progress *progress, uint64_t away_ns)
 {
-	return schedule_event_spin_ns(&progress->schedule);
+	return schedule_event_awaited(&progress->schedule, away_ns);
+}
+
+uint64_t progress_active_at_ns(struct progress *progress)
+{
+	return schedule_active_at_ns(&progress->schedule);
 }
 
 uint64_t progress_event_wait_ns(void)
@@ -306,11 +316,12 @@ static int poll_and_wait(struct progress *progress, struct progress_event *event
 int progress_wait_for_event(struct progress *progress, struct progress_event *event,
 			    uint64_t until_ns)
 {
+	const struct schedule_decision decision = schedule_event_wait_began(&progress->schedule);
 	int err;
 
-	if (!schedule_event_wait_began(&progress->schedule))
+	if (decision.action == SCHEDULE_NOTHING)
 		return EAGAIN;
-	ctl_wakeup_defer();
+	set_wake_up(&decision);
 	err = poll_and_wait(progress, event, until_ns);
 	schedule_event_wait_ended(&progress->schedule);
 	return err;

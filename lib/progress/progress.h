@@ -211,8 +211,11 @@ uint64_t progress_poll_once(struct progress *progress);
 void progress_back_off(struct progress *progress, const struct rxe_cq *cq, uint64_t due_ns);
 /* Both, for a thread that waits for something else than a completion. */
 void progress_poll(struct progress *progress);
-/* How long a thread that waits for an event polls before it sleeps. */
-uint64_t progress_event_spin_ns(struct progress *progress);
+/* A thread waits for an event, away_ns after it got the last one. Returns how long it polls before
+ * it sleeps. */
+uint64_t progress_event_awaited(struct progress *progress, uint64_t away_ns);
+/* Time of the last post or poll. */
+uint64_t progress_active_at_ns(struct progress *progress);
 /* How long it waits by progress_wait_for_event() afterwards. */
 uint64_t progress_event_wait_ns(void);
 /* Runs the engine, and waits once for a packet and for the event, so that a packet wakes no other

@@ -55,12 +55,15 @@
  * The server has had more time than its clients, so each wake-up would take its processor: both
  * threads of a client let others go on (lib/control/wakeup.h), until they sleep or yield otherwise.
  *
- * Events. A thread that waits for an event spins for 160 units, then sleeps until the background
- * thread reports the event: two threads wake up for a packet. A client of a server that sends to
- * many mostly waits for longer, and its spin keeps others from running. So one of its threads
- * sleeps at once, on the link and on its channel, 5 ms at most, and the background thread steps
- * back meanwhile. Polls while a completion queue is armed come right before such a wait: four in a
- * row return at once.
+ * Events. A thread that waits for an event spins for 160 units, then sleeps. While it sleeps until
+ * the background thread reports the event, two threads wake up for a packet. So one thread sleeps
+ * on the link and on its channel, 5 ms at most, and the background thread steps back meanwhile.
+ * Once the thread has its event, packets wait for its next call or for the end of the step back. So
+ * once a thread was away for more than 160 units after its last event, 2560 if the process sends to
+ * many, this wait and the next seven are on channels alone. A client of a busy server waits on the
+ * link in any case, and at once: it mostly waits for long, and its spin keeps others from running.
+ * Its polls while a completion queue is armed come right before such a wait: four in a row return
+ * at once.
  *
  * A yield that is used takes two switches and what the other thread does: 8 units at least. More
  * threads spin than there are processors where a yield is expensive: it returns after the time
@@ -230,6 +233,8 @@ struct schedule {
 	_Atomic uint32_t sleepers, yielders;
 	/* One of the sleepers waits for an event, and says when it sleeps elsewhere. */
 	_Atomic bool awaits_event;
+	/* How many more threads that wait for events sleep on their channels alone. */
+	_Atomic uint32_t channel_waits;
 	/* Polls of an empty completion queue since a thread last waited so, while one is armed. */
 	_Atomic uint32_t armed_polls;
 	/* When an ACK was last held back. */
@@ -303,13 +308,14 @@ void schedule_call_measured(struct schedule *s, uint64_t took_ns);
 bool schedule_serves_many(struct schedule *s, uint64_t now_ns);
 /* How long the engine shall hold an ACK back. */
 uint32_t schedule_ack_hold_ns(struct schedule *s, uint64_t now_ns);
-/* How long a thread that waits for an event polls before it sleeps. */
-uint64_t schedule_event_spin_ns(struct schedule *s);
+/* A thread waits for an event, away_ns after it got the last one. Returns how long it polls before
+ * it sleeps. */
+uint64_t schedule_event_awaited(struct schedule *s, uint64_t away_ns);
 /* How long it waits on the link as well, at most. */
 uint64_t schedule_event_wait_ns(void);
-/* It is about to poll once more, and to sleep on the link and on its channel. False: it shall sleep
- * on its channel alone. */
-bool schedule_event_wait_began(struct schedule *s);
+/* SLEEP: it shall poll once more, and then sleep on the link and on its channel. NOTHING: it shall
+ * sleep on its channel alone, and schedule_event_wait_ended() does not follow. */
+struct schedule_decision schedule_event_wait_began(struct schedule *s);
 void schedule_event_wait_ended(struct schedule *s);
 
 /* Any thread, under the engine lock. */

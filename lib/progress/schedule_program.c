@@ -29,6 +29,11 @@
 #define ACK_HOLD_MANY 1024u
 /* With sleeps at both ends a round trip takes this much more. */
 #define EVENT_SPIN 160u
+/* A thread that waits for its next event within this time came back soon. Once one did not, this
+ * many waits are on channels alone. */
+#define BACK_SOON      160u
+#define BACK_SOON_MANY 2560u
+#define CHANNEL_WAITS  8u
 /* A program that waits for events polls once or twice before it does. */
 #define ARMED_POLLS 4u
 /* A peer that has run within this time runs. */
@@ -268,8 +273,22 @@ void schedule_polled_found(struct schedule *s, uint64_t now_ns)
 	set(&s->polled_at_ns, schedule_expects_more(s) ? now_ns : FOUND_ALL_NS);
 }
 
-uint64_t schedule_event_spin_ns(struct schedule *s)
+static bool was_back_soon(struct schedule *s, uint64_t away_ns)
 {
+	const bool serves_many = turns_has_many_peers(&s->turns);
+
+	return away_ns <=
+	       units_up_to(s, serves_many ? BACK_SOON_MANY : BACK_SOON, STEP_BACK_LIMIT_NS);
+}
+
+uint64_t schedule_event_awaited(struct schedule *s, uint64_t away_ns)
+{
+	const uint32_t waits = atomic_load_explicit(&s->channel_waits, memory_order_relaxed);
+
+	if (!was_back_soon(s, away_ns))
+		atomic_store_explicit(&s->channel_waits, CHANNEL_WAITS, memory_order_relaxed);
+	else if (waits > 0)
+		atomic_store_explicit(&s->channel_waits, waits - 1, memory_order_relaxed);
 	return server_is_busy(s) ? 0 : units_up_to(s, EVENT_SPIN, EVENT_SPIN_LIMIT_NS);
 }
 
@@ -279,17 +298,26 @@ uint64_t schedule_event_wait_ns(void)
 	return POLLED_LONG_AGO_NS;
 }
 
-bool schedule_event_wait_began(struct schedule *s)
+struct schedule_decision schedule_event_wait_began(struct schedule *s)
 {
+	const bool waits_turn = server_is_busy(s);
+
+	/* While the thread is away, only the background thread serves. */
+	if (!waits_turn && atomic_load_explicit(&s->channel_waits, memory_order_relaxed))
+		return decide(SCHEDULE_NOTHING);
 	/* A packet would wake each thread that sleeps on the link. */
-	if (!server_is_busy(s) || atomic_exchange(&s->awaits_event, true))
-		return false;
+	if (atomic_exchange(&s->awaits_event, true))
+		return decide(SCHEDULE_NOTHING);
 	atomic_store_explicit(&s->armed_polls, 0, memory_order_relaxed);
-	/* A program may wait without a poll before. */
-	if (!get(&s->wait_began_ns))
+	if (!is_client(s))
+		set(&s->wait_began_ns, 0);
+	else if (!get(&s->wait_began_ns)) /* A program may wait without a poll before. */
 		set(&s->wait_began_ns, get(&s->active_at_ns));
 	atomic_fetch_add(&s->sleepers, 1);
-	return true;
+	return (struct schedule_decision){
+		.action = SCHEDULE_SLEEP,
+		.lets_others_go_on = waits_turn,
+	};
 }
 
 void schedule_event_wait_ended(struct schedule *s)

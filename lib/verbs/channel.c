@@ -24,10 +24,12 @@
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
-/* The channel of the ibv_get_cq_event() that this thread is in, and whether it raised an event. */
+/* The channel of the ibv_get_cq_event() that this thread is in, whether it raised an event there,
+ * and when it got its last event. */
 static __thread struct {
 	const struct vb_channel *channel;
 	bool has_raised;
+	uint64_t had_event_at_ns;
 } waits_on;
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
@@ -109,10 +111,9 @@ static struct vb_cq *pop(struct vb_channel *channel)
 
 /* With sleeps at both ends a round trip takes much more. The answer of a peer that slept arrives
  * within this time. */
-static void spin(struct vb_channel *channel, uint64_t ns)
+static void spin(struct vb_channel *channel, uint64_t until_ns)
 {
 	struct progress *progress = &vb_device(channel->base.context)->progress;
-	const uint64_t until_ns = clock_now_ns() + ns;
 
 	do {
 		if (atomic_load(&channel->unread))
@@ -125,7 +126,7 @@ static void spin(struct vb_channel *channel, uint64_t ns)
 static int run_engine(struct vb_channel *channel, struct progress_event *event)
 {
 	struct progress *progress = &vb_device(channel->base.context)->progress;
-	uint64_t spin_ns, until_ns;
+	uint64_t now_ns, spin_ns, until_ns;
 	int err = 0;
 
 	if (atomic_load(&channel->unread))
@@ -134,10 +135,11 @@ static int run_engine(struct vb_channel *channel, struct progress_event *event)
 		spin(channel, 0);
 		return 0;
 	}
-	spin_ns = progress_event_spin_ns(progress);
+	now_ns = clock_now_ns();
+	spin_ns = progress_event_awaited(progress, now_ns - waits_on.had_event_at_ns);
 	if (spin_ns)
-		spin(channel, spin_ns);
-	until_ns = clock_now_ns() + progress_event_wait_ns();
+		spin(channel, now_ns + spin_ns);
+	until_ns = now_ns + spin_ns + progress_event_wait_ns();
 	while (!err && !atomic_load(&channel->unread))
 		err = progress_wait_for_event(progress, event, until_ns);
 	return err == EINTR && !atomic_load(&channel->unread) ? EINTR : 0;
@@ -154,6 +156,20 @@ static void cancelled(void *arg)
 }
 
 /* *ret NULL: the CQ of the event was destroyed. */
+static int read_event(struct vb_channel *channel, struct vb_cq **ret)
+{
+	struct progress *progress = &vb_device(channel->base.context)->progress;
+	const bool sleeps = !atomic_load(&channel->unread);
+
+	if (sleeps)
+		progress_program_will_sleep(progress);
+	if (!eventfd_wait(channel->base.fd, cancelled, channel))
+		return errno;
+	*ret = pop(channel);
+	waits_on.had_event_at_ns = sleeps ? clock_now_ns() : progress_active_at_ns(progress);
+	return 0;
+}
+
 static int take_event(struct vb_channel *channel, struct vb_cq **ret)
 {
 	struct progress_event event = { .fd = channel->base.fd, .count = &channel->unread };
@@ -167,13 +183,10 @@ static int take_event(struct vb_channel *channel, struct vb_cq **ret)
 	 * not count the event. */
 	*ret = waits_on.has_raised ? pop(channel) : NULL;
 	progress_event_wait_over(&event);
-	if (err || *ret)
-		return *ret ? 0 : err;
-	if (!atomic_load(&channel->unread))
-		progress_program_will_sleep(&vb_device(channel->base.context)->progress);
-	if (!eventfd_wait(channel->base.fd, cancelled, channel))
-		return errno;
-	*ret = pop(channel);
+	if (!*ret)
+		return err ? err : read_event(channel, ret);
+	waits_on.had_event_at_ns =
+		progress_active_at_ns(&vb_device(channel->base.context)->progress);
 	return 0;
 }
 

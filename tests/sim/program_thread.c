@@ -4,6 +4,7 @@
  * then. */
 #include <assert.h>
 
+#include "emu/min.h"
 #include "tests/sim/program.h"
 
 #define RECEIVE_NS	350u
@@ -16,6 +17,8 @@
 static struct kernel_next take(struct actor *actor);
 static struct kernel_next took(struct actor *actor);
 static struct kernel_next event_spin(struct actor *actor);
+static struct kernel_next event_polled(struct actor *actor);
+static struct kernel_next event_taken(struct actor *actor);
 
 /* Threads of the program: lib/progress/poll.c. */
 
@@ -110,6 +113,14 @@ static struct kernel_next back_off(struct actor *actor)
 	return carry_out(actor, polled_empty(actor));
 }
 
+/* progress_wait_for_event() has its own way to wait. */
+static actor_step after_empty_poll(const struct actor *actor)
+{
+	const bool awaits = actor->after_poll == event_polled || actor->after_poll == event_taken;
+
+	return awaits ? actor->after_poll : back_off;
+}
+
 static struct kernel_next poll_ran(struct actor *actor)
 {
 	struct program *program = actor->program;
@@ -123,7 +134,8 @@ static struct kernel_next poll_ran(struct actor *actor)
 	actor->due_ns = program_deadline_ns(program);
 	took_ns += actor_release(actor);
 	return actor_run(actor,
-			 actor->arrived || is_poll_over(actor) ? actor->after_poll : back_off,
+			 actor->arrived || is_poll_over(actor) ? actor->after_poll
+							       : after_empty_poll(actor),
 			 took_ns);
 }
 
@@ -147,7 +159,7 @@ static struct kernel_next poll(struct actor *actor)
 		return actor_run(actor, poll_runs, RECEIVE_NS + program->programs->cfg.clock_ns);
 	}
 	actor->due_ns = actor->now_ns + ENGINE_BUSY_NS;
-	return actor_run(actor, back_off, CALL_NS);
+	return actor_run(actor, after_empty_poll(actor), CALL_NS);
 }
 
 /* What programs do. */
@@ -277,22 +289,71 @@ static struct kernel_next event_wait(struct actor *actor)
 	if (actor->events == 0)
 		return actor_waits(actor, event_wait, WAIT_EVENT, NEVER);
 	actor->events = 0;
+	actor->had_event_at_ns = program_clock_ns(actor->program);
 	return take(actor);
 }
 
-static struct kernel_next event_spin(struct actor *actor)
+/* read_event() */
+static struct kernel_next event_read(struct actor *actor)
 {
 	uint64_t took_ns = CALL_NS;
 
-	actor->after_poll = event_spin;
-	if (actor->events == 0 && program_clock_ns(actor->program) < actor->spin_until_ns)
-		return poll(actor);
 	if (actor->events == 0 && schedule_program_will_sleep(&actor->program->schedule).action ==
 					  SCHEDULE_WAKE_BACKGROUND) {
 		actor_note(actor, "will sleep, WAKE_BACKGROUND");
 		took_ns = program_wake_background(actor->program);
 	}
 	return actor_run(actor, event_wait, took_ns);
+}
+
+/* progress_wait_for_event(), again and again. */
+static struct kernel_next event_link(struct actor *actor)
+{
+	struct schedule *schedule = &actor->program->schedule;
+
+	if (actor->events > 0 || actor->program->programs->finishing ||
+	    schedule_event_wait_began(schedule).action == SCHEDULE_NOTHING)
+		return event_read(actor);
+	actor->after_poll = event_polled;
+	return poll(actor);
+}
+
+static struct kernel_next event_taken(struct actor *actor)
+{
+	schedule_event_wait_ended(&actor->program->schedule);
+	return event_link(actor);
+}
+
+static struct kernel_next event_slept(struct actor *actor)
+{
+	actor->after_poll = event_taken;
+	return poll(actor);
+}
+
+static struct kernel_next event_polled(struct actor *actor)
+{
+	struct program *program = actor->program;
+	const uint64_t now_ns = program_clock_ns(program);
+	const uint64_t until_ns = min_u64(actor->due_ns, actor->wait_until_ns);
+
+	if (now_ns >= actor->wait_until_ns) {
+		schedule_event_wait_ended(&program->schedule);
+		return event_read(actor);
+	}
+	if (actor->events > 0 || until_ns <= now_ns)
+		return event_taken(actor);
+	if (program->socket_head != program->socket_tail)
+		return actor_run(actor, event_slept, CALL_NS);
+	return actor_waits(actor, event_slept, WAIT_LINK | WAIT_EVENT, until_ns);
+}
+
+static struct kernel_next event_spin(struct actor *actor)
+{
+	actor->after_poll = event_spin;
+	if (actor->events == 0 && program_clock_ns(actor->program) < actor->spin_until_ns)
+		return poll(actor);
+	actor->wait_until_ns = actor->spin_until_ns + schedule_event_wait_ns();
+	return event_link(actor);
 }
 
 /* ibv_req_notify_cq(), then ibv_get_cq_event(). */
@@ -308,8 +369,10 @@ static struct kernel_next armed(struct actor *actor)
 		actor->armed = true;
 		schedule_cq_armed(&program->schedule);
 	}
+	actor->now_ns = program_clock_ns(program);
 	actor->spin_until_ns =
-		program_clock_ns(program) + schedule_event_spin_ns(&program->schedule);
+		actor->now_ns +
+		schedule_event_awaited(&program->schedule, actor->now_ns - actor->had_event_at_ns);
 	return actor_run(actor, event_spin, actor_release(actor));
 }
 

@@ -48,7 +48,7 @@ struct actor {
 	actor_step step;
 	actor_step after_lock, after_poll, after_measure;
 	struct schedule_decision decision;
-	uint64_t now_ns, due_ns, spin_until_ns;
+	uint64_t now_ns, due_ns, spin_until_ns, wait_until_ns, had_event_at_ns;
 	bool arrived;
 
 	/* A thread of the program. */

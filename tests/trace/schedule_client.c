@@ -4,7 +4,23 @@
 #include "tests/suite.h"
 #include "tests/trace/schedule_fixture.h"
 
+/* The thread did not come back soon after its last event. */
+#define AWAY_LONG MS(1)
+
 static struct presence server, other;
+
+static void expect_channel_wait(void)
+{
+	ck_assert_int_eq(schedule_event_wait_began(&s).action, SCHEDULE_NOTHING);
+}
+
+static void expect_link_wait(bool lets_others_go_on)
+{
+	const struct schedule_decision decision = schedule_event_wait_began(&s);
+
+	ck_assert_int_eq(decision.action, SCHEDULE_SLEEP);
+	ck_assert_int_eq(decision.lets_others_go_on, lets_others_go_on);
+}
 
 static void setup_client(void)
 {
@@ -16,9 +32,9 @@ static void setup_client(void)
 START_TEST(of_a_client_a_sleep_in_the_kernel_is_a_long_wait)
 {
 	sleep_in_the_kernel(15);
-	ck_assert_uint_eq(schedule_event_spin_ns(&s), 48 * US);
+	ck_assert_uint_eq(schedule_event_awaited(&s, AWAY_LONG), 48 * US);
 	sleep_in_the_kernel(1);
-	ck_assert_uint_eq(schedule_event_spin_ns(&s), 0);
+	ck_assert_uint_eq(schedule_event_awaited(&s, AWAY_LONG), 0);
 }
 END_TEST
 
@@ -26,24 +42,24 @@ END_TEST
 START_TEST(a_client_that_waits_long_for_events_waits_on_the_link)
 {
 	wait_for_long(15);
-	ck_assert_uint_eq(schedule_event_spin_ns(&s), 48 * US);
-	ck_assert(!schedule_event_wait_began(&s));
+	ck_assert_uint_eq(schedule_event_awaited(&s, AWAY_LONG), 48 * US);
+	expect_channel_wait();
 	wait_for_long(1);
-	ck_assert_uint_eq(schedule_event_spin_ns(&s), 0);
+	ck_assert_uint_eq(schedule_event_awaited(&s, AWAY_LONG), 0);
 	ck_assert_uint_eq(schedule_event_wait_ns(), MS(5));
-	ck_assert(schedule_event_wait_began(&s));
+	expect_link_wait(true);
 	/* A packet would wake both. */
-	ck_assert(!schedule_event_wait_began(&s));
+	expect_channel_wait();
 	schedule_event_wait_ended(&s);
-	ck_assert(schedule_event_wait_began(&s));
+	expect_link_wait(true);
 	schedule_event_wait_ended(&s);
 	server.has_many_peers = 0;
-	ck_assert_uint_eq(schedule_event_spin_ns(&s), 48 * US);
-	ck_assert(!schedule_event_wait_began(&s));
+	ck_assert_uint_eq(schedule_event_awaited(&s, AWAY_LONG), 48 * US);
+	expect_channel_wait();
 	server.has_many_peers = 1;
 	for (int i = 0; i < 4; i++)
 		schedule_sent_to(&s, i % 2 ? &server : &other);
-	ck_assert(!schedule_event_wait_began(&s));
+	expect_channel_wait();
 }
 END_TEST
 
@@ -51,12 +67,13 @@ END_TEST
 START_TEST(a_wait_on_the_link_begins_with_the_last_poll)
 {
 	wait_for_long(16);
-	ck_assert(schedule_event_wait_began(&s));
+	ck_assert_uint_eq(schedule_event_awaited(&s, AWAY_LONG), 0);
+	expect_link_wait(true);
 	pass(90 * US);
 	schedule_polled(&s, now_ns, PROGRAMS_CPU);
 	schedule_packet_arrived(&s);
 	schedule_event_wait_ended(&s);
-	ck_assert(!schedule_event_wait_began(&s));
+	expect_channel_wait();
 }
 END_TEST
 
@@ -72,7 +89,7 @@ START_TEST(the_polls_before_a_wait_on_the_link_are_short)
 		polls_empty(NEVER);
 	/* A program that polls on. */
 	polls_empty(NEVER);
-	ck_assert(schedule_event_wait_began(&s));
+	expect_link_wait(true);
 	schedule_event_wait_ended(&s);
 	polls_empty(NEVER);
 	expect("  1616.0 program polls, finds nothing -> YIELD\n"
@@ -91,7 +108,7 @@ START_TEST(a_wait_on_the_link_lets_the_background_thread_step_back_for_long)
 {
 	wait_for_long(16);
 	schedule_cq_armed(&s);
-	ck_assert(schedule_event_wait_began(&s));
+	expect_link_wait(true);
 	steps_back_beside_poller();
 	steps_back_beside_poller();
 	schedule_event_wait_ended(&s);

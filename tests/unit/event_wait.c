@@ -98,7 +98,7 @@ END_TEST
 
 START_TEST(one_thread_waits_on_the_link)
 {
-	ck_assert(schedule_event_wait_began(&progress->schedule));
+	ck_assert_int_eq(schedule_event_wait_began(&progress->schedule).action, SCHEDULE_SLEEP);
 	ck_assert_int_eq(wait_for(WAIT_NS), EAGAIN);
 	schedule_event_wait_ended(&progress->schedule);
 }
