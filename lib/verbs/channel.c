@@ -175,6 +175,8 @@ static int take_event(struct vb_channel *channel, struct vb_cq **ret)
 	struct progress_event event = { .fd = channel->base.fd, .count = &channel->unread };
 	int err;
 
+	/* A thread that raises all its events itself never comes to the read(2). */
+	pthread_testcancel();
 	waits_on.channel = channel;
 	waits_on.has_raised = false;
 	err = run_engine(channel, &event);

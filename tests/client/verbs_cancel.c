@@ -265,10 +265,47 @@ START_TEST(cancelled_at_random)
 }
 END_TEST
 
+static void *wait_while_cancelled(void *arg)
+{
+	struct ibv_cq *cq;
+	void *context_of_cq;
+
+	pthread_cancel(pthread_self());
+	(void)ibv_get_cq_event(arg, &cq, &context_of_cq);
+	return NULL;
+}
+
+/* As read(2) is that need not wait. The event stays. */
+START_TEST(a_wait_that_finds_its_event_is_a_cancellation_point)
+{
+	const struct end_cfg cfg = { .channel = true };
+	struct end a, b;
+	struct ibv_cq *cq;
+	pthread_t thread;
+	void *value;
+
+	ends_open(&a, &b, &cfg);
+	for (uint32_t i = 0; i < 100; i++) {
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+		end_recv(&b, i, 0, 100);
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+		ck_assert_int_eq(pthread_create(&thread, NULL, wait_while_cancelled, b.channel), 0);
+		ck_assert_int_eq(pthread_join(thread, &value), 0);
+		ck_assert_ptr_eq(value, PTHREAD_CANCELED);
+		ck_assert_int_eq(ibv_get_cq_event(b.channel, &cq, &value), 0);
+		ibv_ack_cq_events(cq, 1);
+		end_wait_for(&b, i, IBV_WC_SUCCESS);
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+	}
+	ends_close(&a, &b);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, no_verb_is_a_cancellation_point);
 	tcase_add_test(tests, cancelled_at_random);
+	tcase_add_test(tests, a_wait_that_finds_its_event_is_a_cancellation_point);
 }
 
 int main(void)
