@@ -221,8 +221,8 @@ uint64_t progress_event_wait_ns(void);
 /* Runs the engine, and waits once for a packet and for the event, so that a packet wakes no other
  * thread. 0: to be called again, unless the event has come. EAGAIN: the thread shall sleep on the
  * event's descriptor alone, always from until_ns on. EINTR: a signal with a handler came, as for
- * read(2). No cancellation point. Then progress_event_wait_over(): until then signals may be
- * blocked. */
+ * read(2). No cancellation point. progress_event_wait_over() must follow: signals may be blocked
+ * until then. */
 int progress_wait_for_event(struct progress *progress, struct progress_event *event,
 			    uint64_t until_ns);
 void progress_event_wait_over(struct progress_event *event);

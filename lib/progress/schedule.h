@@ -233,7 +233,7 @@ struct schedule {
 	_Atomic uint32_t sleepers, yielders;
 	/* One of the sleepers waits for an event, and says when it sleeps elsewhere. */
 	_Atomic bool awaits_event;
-	/* How many more threads that wait for events sleep on their channels alone. */
+	/* This many of the next waits for an event are on channels alone. */
 	_Atomic uint32_t channel_waits;
 	/* Polls of an empty completion queue since a thread last waited so, while one is armed. */
 	_Atomic uint32_t armed_polls;
@@ -313,8 +313,8 @@ uint32_t schedule_ack_hold_ns(struct schedule *s, uint64_t now_ns);
 uint64_t schedule_event_awaited(struct schedule *s, uint64_t away_ns);
 /* How long it waits on the link as well, at most. */
 uint64_t schedule_event_wait_ns(void);
-/* SLEEP: it shall poll once more, and then sleep on the link and on its channel. NOTHING: it shall
- * sleep on its channel alone, and schedule_event_wait_ended() does not follow. */
+/* SLEEP: the thread shall poll once more, and then sleep on the link and on its channel. NOTHING:
+ * it shall sleep on its channel alone, and schedule_event_wait_ended() does not follow. */
 struct schedule_decision schedule_event_wait_began(struct schedule *s);
 void schedule_event_wait_ended(struct schedule *s);
 

@@ -73,9 +73,9 @@ int memory_hub_meet(void *hub, uint32_t from, uint32_t to, uint32_t *ret_epoch);
 struct memory_cfg {
 	struct gid gid;
 	uint32_t slot;
-	int hub_fd;	 /* of the hub's page; the caller closes it */
-	int file_fd;	 /* of the slot's file; the caller closes it */
-	int doorbell_fd; /* the slot's; the caller closes it */
+	/* The hub's page, the file of the slot, and the doorbell of the slot. The caller closes
+	 * them. */
+	int hub_fd, file_fd, doorbell_fd;
 	/* By slot, as the hub's: memory that all processes of the device write. */
 	struct memory_bell *bells;
 	/* Asks the hub for the file of another slot: memory_hub_meet(), or what calls it. -EBUSY:
