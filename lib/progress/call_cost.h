@@ -33,6 +33,12 @@ static inline uint64_t call_cost_ns(const struct call_cost *cost)
 	return ns ? ns : CALL_COST_NS;
 }
 
+/* The last measurement counted, and none is due. */
+static inline bool call_cost_is_known(const struct call_cost *cost)
+{
+	return atomic_load_explicit(&cost->yields_left, memory_order_relaxed) > 0;
+}
+
 /* A thread is about to yield. Returns whether it shall measure first. */
 bool call_cost_is_due(struct call_cost *cost);
 void call_cost_measured(struct call_cost *cost, uint64_t took_ns);

@@ -127,18 +127,27 @@ static bool any_interrupts(const sigset_t *pending, const sigset_t *blocked)
 	return false;
 }
 
+/* Returns the time afterwards. */
+static uint64_t yield(struct progress *progress, const struct schedule_decision *decision,
+		      uint64_t asked_ns)
+{
+	uint64_t now_ns;
+
+	if (decision->measures)
+		asked_ns = measure_call(&progress->schedule);
+	ctl_wakeup_restore();
+	sched_yield();
+	now_ns = clock_now_ns();
+	if (schedule_yield_returned(&progress->schedule, decision, asked_ns, now_ns))
+		ctl_slice_shorten();
+	return now_ns;
+}
+
 static void carry_out(struct progress *progress, struct schedule_decision decision, uint64_t now_ns)
 {
 	switch (decision.action) {
 	case SCHEDULE_NOTHING: return;
-	case SCHEDULE_YIELD:
-		if (decision.measures)
-			now_ns = measure_call(&progress->schedule);
-		ctl_wakeup_restore();
-		sched_yield();
-		if (schedule_yield_returned(&progress->schedule, &decision, now_ns, clock_now_ns()))
-			ctl_slice_shorten();
-		return;
+	case SCHEDULE_YIELD: yield(progress, &decision, now_ns); return;
 	case SCHEDULE_WAKE_BACKGROUND: progress_thread_wake(progress); return;
 	case SCHEDULE_WAIT_ON_LINK:
 	case SCHEDULE_STEP_BACK:
@@ -178,22 +187,21 @@ void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns)
 }
 
 /* *ret_is_busy: another thread runs the engine, and due_ns is not known. */
-static uint64_t poll_once(struct progress *progress, bool *ret_is_busy)
+static uint64_t run_engine(struct progress *progress, uint64_t now_ns, int cpu, bool *ret_is_busy)
 {
-	bool locked = pthread_mutex_trylock(&progress->lock) == 0;
-	uint64_t now_ns = clock_now_ns();
-	const int cpu = sched_getcpu();
 	uint64_t due_ns;
 	bool arrived;
 
-	schedule_polled(&progress->schedule, now_ns, cpu);
-	*ret_is_busy = !locked;
-	if (!locked)
+	*ret_is_busy = pthread_mutex_trylock(&progress->lock) != 0;
+	if (*ret_is_busy)
 		return now_ns + ENGINE_BUSY_NS;
 	if (!progress->engine) {
 		pthread_mutex_unlock(&progress->lock);
 		return 0;
 	}
+	/* Another thread may have run it since the clock was read. */
+	if (now_ns < progress->engine->now_ns)
+		now_ns = progress->engine->now_ns;
 	schedule_engine_runs(&progress->schedule, now_ns, cpu);
 	arrived = progress_run(progress, now_ns);
 	if (arrived)
@@ -203,6 +211,15 @@ static uint64_t poll_once(struct progress *progress, bool *ret_is_busy)
 	return arrived ? 0 : due_ns;
 }
 
+static uint64_t poll_once(struct progress *progress, bool *ret_is_busy)
+{
+	const uint64_t now_ns = clock_now_ns();
+	const int cpu = sched_getcpu();
+
+	schedule_polled(&progress->schedule, now_ns, cpu);
+	return run_engine(progress, now_ns, cpu, ret_is_busy);
+}
+
 uint64_t progress_poll_once(struct progress *progress)
 {
 	bool is_busy;
@@ -210,35 +227,54 @@ uint64_t progress_poll_once(struct progress *progress)
 	return poll_once(progress, &is_busy);
 }
 
-static void back_off(struct progress *progress, struct awaited awaited, uint64_t due_ns)
+/* Returns the time afterwards. */
+static uint64_t back_off(struct progress *progress, const struct schedule_decision *decision,
+			 struct awaited awaited, uint64_t now_ns)
 {
-	/* The time of the poll is close enough. */
-	const uint64_t now_ns = schedule_active_at_ns(&progress->schedule);
-	struct schedule_decision decision;
-
-	/* 0: progress_poll_once() found something. */
-	assert(due_ns != 0);
-	decision = schedule_polled_empty(&progress->schedule, now_ns, due_ns);
-	if (decision.action == SCHEDULE_SLEEP)
-		sleep_on_link(progress, &decision, awaited, now_ns);
-	else
-		carry_out(progress, decision, now_ns);
+	if (decision->action == SCHEDULE_YIELD)
+		return yield(progress, decision, now_ns);
+	assert(decision->action == SCHEDULE_SLEEP);
+	sleep_on_link(progress, decision, awaited, now_ns);
+	return clock_now_ns();
 }
 
-void progress_back_off(struct progress *progress, const struct rxe_cq *cq, uint64_t due_ns)
+static void poll_for(struct progress *progress, struct awaited awaited, uint64_t now_ns)
 {
-	/* Only the calling thread takes completions. */
-	const struct awaited awaited = { &cq->visible, cq->head };
+	struct schedule *schedule = &progress->schedule;
+	int cpu = sched_getcpu();
+	const struct schedule_decision before = schedule_poll_began(schedule, now_ns, cpu);
+	struct schedule_decision after;
+	uint64_t due_ns;
+	bool is_busy;
 
-	back_off(progress, awaited, due_ns);
+	if (before.action != SCHEDULE_NOTHING) {
+		now_ns = back_off(progress, &before, awaited, now_ns);
+		if (has_come(awaited))
+			return;
+		cpu = sched_getcpu();
+		schedule_polled(schedule, now_ns, cpu);
+	}
+	due_ns = run_engine(progress, now_ns, cpu, &is_busy);
+	after = schedule_looked(schedule, &before, now_ns, has_come(awaited) ? 0 : due_ns);
+	if (after.action != SCHEDULE_NOTHING)
+		back_off(progress, &after, awaited, now_ns);
 }
 
 void progress_poll(struct progress *progress)
 {
-	uint64_t due_ns = progress_poll_once(progress);
+	poll_for(progress, (struct awaited){ 0 }, clock_now_ns());
+}
 
-	if (due_ns)
-		back_off(progress, (struct awaited){ 0 }, due_ns);
+bool progress_poll_cq(struct progress *progress, const struct rxe_cq *cq, _Atomic uint32_t *round)
+{
+	/* Only the calling thread takes completions. */
+	const struct awaited awaited = { &cq->visible, cq->head };
+	const uint64_t now_ns = clock_now_ns();
+
+	if (!schedule_begins_round(&progress->schedule, round, now_ns))
+		return false;
+	poll_for(progress, awaited, now_ns);
+	return true;
 }
 
 uint64_t progress_event_awaited(struct progress *progress, uint64_t away_ns)

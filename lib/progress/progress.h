@@ -202,15 +202,16 @@ void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns);
 bool progress_wait_begins(struct progress *progress);
 bool progress_sleep_begins(struct progress *progress, uint32_t *ret_rings);
 
-/* A completion queue was found empty: runs the engine unless another thread does. Returns 0 when
- * something arrived, or never will because the process has no engine; else when the engine is
- * due. */
+/* Runs the engine unless another thread does. Returns 0 when something arrived, or never will
+ * because the process has no engine; else when the engine is due. */
 uint64_t progress_poll_once(struct progress *progress);
-/* The completion queue is still empty: may yield, or sleep until a packet comes or the engine is
- * due, 2 ms at most. Not if a completion has come meanwhile: another thread took the packet. */
-void progress_back_off(struct progress *progress, const struct rxe_cq *cq, uint64_t due_ns);
-/* Both, for a thread that waits for something else than a completion. */
+/* The same for a thread that polls on. If its last poll found nothing, it may yield first, or sleep
+ * until a packet comes or the engine is due, 2 ms at most. */
 void progress_poll(struct progress *progress);
+/* The same for a completion queue that was found empty. No sleep begins once a completion has come:
+ * another thread took the packet. *round: the queue's own, 0 at first. False: nothing was done, as
+ * the engine has just run for another queue that the program polls. */
+bool progress_poll_cq(struct progress *progress, const struct rxe_cq *cq, _Atomic uint32_t *round);
 /* A thread waits for an event, away_ns after it got the last one. Returns how long it polls before
  * it sleeps. */
 uint64_t progress_event_awaited(struct progress *progress, uint64_t away_ns);

@@ -22,7 +22,7 @@
  * sleeps 15 to 50. Times in microseconds are limits that kernels and protocols set: time slices,
  * ACK timeouts.
  *
- * A poll that finds nothing:
+ * A poll after one that found nothing backs off first, and runs the engine then:
  *
  *   last yield took       the machine is           decision
  *   any                   any, the peer runs       NOTHING for 40 units
@@ -35,6 +35,10 @@
  *   who waits its turn                             packet does not make the next sleep shorter
  *   the same, of a server                          ... doubled up to 2 ms
  *   that sends to many
+ *
+ * So what came while others had the processor is found before the next yield, and a program that
+ * polls once and then does something else never backs off. After 32 units without a poll the loop
+ * does other things as well: there a poll looks first, and backs off if it finds nothing.
  *
  * Yield to whom? A process shows in shared memory where and when its engine last ran. The peer is
  * the process of the device that this one sent to last. It runs if its engine ran within 24 units
@@ -54,6 +58,13 @@
  * ACKs wait for 2.5 ms, or both threads of each client would wake up for nothing between answers.
  * The server has had more time than its clients, so each wake-up would take its processor: both
  * threads of a client let others go on (lib/control/wakeup.h), until they sleep or yield otherwise.
+ *
+ * Rounds. A program that sends to many may poll several queues in turn, and yield itself once all
+ * are empty, as MPI does. A yield is a turn of all ranks on the processor, and is lost when no look
+ * at the link follows it, or when the packet found belongs to a queue that was polled before. So
+ * the engine runs for one queue of each round, and no poll backs off after its look. Where the last
+ * yield ran others, a loop seems slow because the program has yielded itself: eight such polls in a
+ * row do not back off.
  *
  * Events. A thread that waits for an event spins for 160 units, then sleeps. While it sleeps until
  * the background thread reports the event, two threads wake up for a packet. So one thread sleeps
@@ -168,6 +179,8 @@ struct schedule_decision {
 	uint64_t longest_ns;
 	/* SCHEDULE_YIELD: before it the thread measures a system call. The thread is a poller. */
 	bool measures, polls;
+	/* SCHEDULE_NOTHING before a look: the poll before it was long ago. */
+	bool is_slow;
 	/* SCHEDULE_SLEEP, SCHEDULE_STEP_BACK: when the thread wakes up, others go on. */
 	bool lets_others_go_on;
 };
@@ -208,6 +221,13 @@ struct schedule {
 	_Atomic uint64_t polled_at_ns;
 	/* When it last polled an empty completion queue, whatever arrived then. */
 	_Atomic uint64_t last_poll_ns;
+	/* When the engine is due after the last poll, which found nothing. 0: it found something,
+	 * or a thread has posted since. */
+	_Atomic uint64_t idle_until_ns;
+	/* Slow polls in a row that did not back off, as the program seems to yield itself. */
+	_Atomic uint32_t looks;
+	/* Rounds of polls. */
+	_Atomic uint32_t round;
 	/* When and on which processor a thread of the program last posted or polled. */
 	_Atomic uint64_t active_at_ns;
 	_Atomic int active_cpu;
@@ -279,15 +299,23 @@ void schedule_attached(struct schedule *s, struct presence *own);
  * NOTHING. */
 void schedule_posted(struct schedule *s, uint64_t now_ns, int cpu);
 struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_t now_ns);
-/* A thread polled an empty completion queue and is about to run the engine. */
+/* Whether this poll of an empty completion queue begins a round: it shall run the engine. Else the
+ * engine has just run for another queue, and this one was not polled since. *round: the queue's
+ * own. */
+bool schedule_begins_round(struct schedule *s, _Atomic uint32_t *round, uint64_t now_ns);
+/* A thread polls. What it does before it runs the engine: YIELD, SLEEP or NOTHING. After the first
+ * two, schedule_polled() follows. */
+struct schedule_decision schedule_poll_began(struct schedule *s, uint64_t now_ns, int cpu);
+/* It polls and is about to run the engine. */
 void schedule_polled(struct schedule *s, uint64_t now_ns, int cpu);
+/* It has run the engine, which is due at due_ns. 0: something arrived. began: what
+ * schedule_poll_began() returned. What the thread does next: YIELD, SLEEP or NOTHING. */
+struct schedule_decision schedule_looked(struct schedule *s, const struct schedule_decision *began,
+					 uint64_t now_ns, uint64_t due_ns);
 /* Reports that the thread received packets. Returns WAKE_BACKGROUND or NOTHING. */
 struct schedule_decision schedule_packet_arrived(struct schedule *s);
 /* Time of the last post or poll. */
 uint64_t schedule_active_at_ns(struct schedule *s);
-/* The completion queue is still empty; the engine is due at due_ns: YIELD, SLEEP or NOTHING. */
-struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_ns,
-					       uint64_t due_ns);
 /* The program got a completion. now_ns is needed only if schedule_expects_more(): it polls again
  * then. */
 bool schedule_expects_more(struct schedule *s);

@@ -34,6 +34,10 @@
 #define BACK_SOON      160u
 #define BACK_SOON_MANY 2560u
 #define CHANNEL_WAITS  8u
+/* Polls in a loop that does nothing else follow each other within this time. In this many slow ones
+ * in a row, the program may be taken to yield itself. */
+#define POLLS_ON  32u
+#define LOOKS_MAX 8u
 /* A program that waits for events polls once or twice before it does. */
 #define ARMED_POLLS 4u
 /* A peer that has run within this time runs. */
@@ -65,17 +69,38 @@ void schedule_forked(struct schedule *s)
 
 /* Threads of the program. */
 
-void schedule_posted(struct schedule *s, uint64_t now_ns, int cpu)
+static void is_active(struct schedule *s, uint64_t now_ns, int cpu)
 {
 	set(&s->active_at_ns, now_ns);
 	atomic_store_explicit(&s->active_cpu, cpu, memory_order_relaxed);
+}
+
+void schedule_posted(struct schedule *s, uint64_t now_ns, int cpu)
+{
+	set(&s->idle_until_ns, 0);
+	is_active(s, now_ns, cpu);
 }
 
 void schedule_polled(struct schedule *s, uint64_t now_ns, int cpu)
 {
 	set(&s->polled_at_ns, now_ns);
 	set(&s->last_poll_ns, now_ns);
-	schedule_posted(s, now_ns, cpu);
+	is_active(s, now_ns, cpu);
+}
+
+bool schedule_begins_round(struct schedule *s, _Atomic uint32_t *round, uint64_t now_ns)
+{
+	const uint32_t current = atomic_load_explicit(&s->round, memory_order_relaxed);
+	uint32_t next = current + 1;
+
+	if (!turns_has_many_peers(&s->turns))
+		return true;
+	if (atomic_load_explicit(round, memory_order_relaxed) != current &&
+	    now_ns < get(&s->last_poll_ns) + units(s, POLLS_ON))
+		next = current;
+	atomic_store_explicit(&s->round, next, memory_order_relaxed);
+	atomic_store_explicit(round, next, memory_order_relaxed);
+	return next != current;
 }
 
 uint64_t schedule_active_at_ns(struct schedule *s)
@@ -222,7 +247,8 @@ static bool waits_for_event_next(struct schedule *s)
 	return true;
 }
 
-struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
+/* The program polls on, and the engine is due at due_ns. */
+static struct schedule_decision polls_on(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
 {
 	const uint64_t longest_ns = get(&s->sleep_ns);
 
@@ -263,6 +289,45 @@ void schedule_sleep_returned(struct schedule *s, const struct schedule_decision 
 		set(&s->sleep_ns, sleep_min_ns(s));
 }
 
+/* Each loop seems slow on a slow machine whose unit is not known: only yields measure it. */
+static bool is_slow_after(const struct schedule *s, uint64_t polled_at_ns, uint64_t now_ns)
+{
+	return now_ns >= polled_at_ns + units(s, POLLS_ON) && call_cost_is_known(&s->cost);
+}
+
+/* A loop that seems slow: others had the processor, as if the program had yielded itself. */
+static bool yields_itself(struct schedule *s)
+{
+	const uint32_t looks = atomic_load_explicit(&s->looks, memory_order_relaxed);
+	const bool ret = get(&s->quiet_ns) == 0 && looks < LOOKS_MAX;
+
+	atomic_store_explicit(&s->looks, ret ? looks + 1 : 0, memory_order_relaxed);
+	return ret;
+}
+
+struct schedule_decision schedule_poll_began(struct schedule *s, uint64_t now_ns, int cpu)
+{
+	const bool serves_many = turns_has_many_peers(&s->turns);
+	const uint64_t due_ns = get(&s->idle_until_ns);
+	const bool is_slow = due_ns && is_slow_after(s, get(&s->last_poll_ns), now_ns);
+
+	schedule_polled(s, now_ns, cpu);
+	if (!due_ns || (is_slow && serves_many && yields_itself(s)))
+		return decide(SCHEDULE_NOTHING);
+	if (is_slow && !serves_many)
+		return (struct schedule_decision){ .action = SCHEDULE_NOTHING, .is_slow = true };
+	return polls_on(s, now_ns, due_ns);
+}
+
+struct schedule_decision schedule_looked(struct schedule *s, const struct schedule_decision *began,
+					 uint64_t now_ns, uint64_t due_ns)
+{
+	set(&s->idle_until_ns, due_ns);
+	if (due_ns && began->is_slow)
+		return polls_on(s, now_ns, due_ns);
+	return decide(SCHEDULE_NOTHING);
+}
+
 bool schedule_expects_more(struct schedule *s)
 {
 	return atomic_load_explicit(&s->expecting, memory_order_relaxed);
@@ -270,6 +335,7 @@ bool schedule_expects_more(struct schedule *s)
 
 void schedule_polled_found(struct schedule *s, uint64_t now_ns)
 {
+	set(&s->idle_until_ns, 0);
 	set(&s->polled_at_ns, schedule_expects_more(s) ? now_ns : FOUND_ALL_NS);
 }
 

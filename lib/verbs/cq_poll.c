@@ -30,16 +30,8 @@ static uint32_t take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max)
 {
 	uint32_t n = rxe_cq_poll(&cq->cq, ret, max);
 
-	if (!n) {
-		uint64_t due_ns = progress_poll_once(&cq->dev->progress);
-
+	if (!n && progress_poll_cq(&cq->dev->progress, &cq->cq, &cq->round))
 		n = rxe_cq_poll(&cq->cq, ret, max);
-		/* Back off only with nothing to report: a completion must not wait. */
-		if (!n && due_ns) {
-			progress_back_off(&cq->dev->progress, &cq->cq, due_ns);
-			n = rxe_cq_poll(&cq->cq, ret, max);
-		}
-	}
 	if (n)
 		progress_polled_found(&cq->dev->progress);
 	return n;

@@ -18,7 +18,6 @@ static struct kernel_next take(struct actor *actor);
 static struct kernel_next took(struct actor *actor);
 static struct kernel_next event_spin(struct actor *actor);
 static struct kernel_next event_polled(struct actor *actor);
-static struct kernel_next event_taken(struct actor *actor);
 
 /* Threads of the program: lib/progress/poll.c. */
 
@@ -27,7 +26,7 @@ static struct kernel_next yield_returned(struct actor *actor)
 	if (schedule_yield_returned(&actor->program->schedule, &actor->decision, actor->now_ns,
 				    program_clock_ns(actor->program)))
 		actor->thread.slice_ns = SHORT_SLICE_NS;
-	return actor_run(actor, actor->after_poll, program_clock_call_ns(actor->program));
+	return actor_run(actor, actor->after_back_off, program_clock_call_ns(actor->program));
 }
 
 static struct kernel_next sleep_returned(struct actor *actor)
@@ -35,7 +34,7 @@ static struct kernel_next sleep_returned(struct actor *actor)
 	const bool ready = actor->program->socket_head != actor->program->socket_tail;
 
 	schedule_sleep_returned(&actor->program->schedule, &actor->decision, !ready);
-	return actor_run(actor, actor->after_poll, CALL_NS);
+	return actor_run(actor, actor->after_back_off, CALL_NS);
 }
 
 static struct kernel_next sleep_on_link(struct actor *actor)
@@ -49,16 +48,18 @@ static struct kernel_next sleep_on_link(struct actor *actor)
 			   program_clock_ns(program) + actor->decision.until_ns - actor->now_ns);
 }
 
-static struct kernel_next carry_out(struct actor *actor, struct schedule_decision decision)
+static struct kernel_next carry_out(struct actor *actor, struct schedule_decision decision,
+				    actor_step then)
 {
 	actor->decision = decision;
+	actor->after_back_off = then;
 	actor_note_decision(actor, &decision);
 	switch (decision.action) {
-	case SCHEDULE_NOTHING: return actor_run(actor, actor->after_poll, CALL_NS);
+	case SCHEDULE_NOTHING: return actor_run(actor, then, CALL_NS);
 	case SCHEDULE_YIELD: return actor_yields(actor, yield_returned);
 	case SCHEDULE_SLEEP: return sleep_on_link(actor);
 	case SCHEDULE_WAKE_BACKGROUND:
-		return actor_run(actor, actor->after_poll, program_wake_background(actor->program));
+		return actor_run(actor, then, program_wake_background(actor->program));
 	case SCHEDULE_WAIT_ON_LINK:
 	case SCHEDULE_STEP_BACK:
 	case SCHEDULE_LOOK_AT_LINK:
@@ -69,10 +70,10 @@ static struct kernel_next carry_out(struct actor *actor, struct schedule_decisio
 	return actor_exits();
 }
 
-/* Has what the thread polls for come? */
-static bool is_poll_over(const struct actor *actor)
+/* A thread that polls for an event knows only once it looks. */
+static bool has_come(const struct actor *actor)
 {
-	return actor->after_poll == event_spin ? actor->events > 0 : actor->completions > 0;
+	return actor->after_poll != event_spin && actor->completions > 0;
 }
 
 static struct schedule_decision sleep_always(struct actor *actor)
@@ -87,38 +88,25 @@ static struct schedule_decision sleep_always(struct actor *actor)
 					   .longest_ns = longest_ns };
 }
 
-static struct schedule_decision polled_empty(struct actor *actor)
+/* A poll begins. What the other policies do after an empty one, they do before the next. */
+static struct schedule_decision poll_began(struct actor *actor)
 {
+	struct schedule *schedule = &actor->program->schedule;
 	const enum schedule_action nothing = SCHEDULE_NOTHING, yield = SCHEDULE_YIELD;
+	const enum programs_policy policy = actor->program->programs->cfg.policy;
 
-	switch (actor->program->programs->cfg.policy) {
-	case POLICY_OURS:
-	case NUM_POLICIES: break;
-	case POLICY_SPIN: return (struct schedule_decision){ .action = nothing };
-	case POLICY_YIELD:
-		return (struct schedule_decision){ .action = yield,
-						   .measures = call_cost_is_due(
-							   &actor->program->schedule.cost) };
-	case POLICY_SLEEP:
-		if (actor->due_ns > actor->now_ns)
-			return sleep_always(actor);
+	if (policy == POLICY_OURS)
+		return schedule_poll_began(schedule, actor->now_ns, actor->thread.cpu);
+	schedule_polled(schedule, actor->now_ns, actor->thread.cpu);
+	if (!actor->found_nothing || policy == POLICY_SPIN)
 		return (struct schedule_decision){ .action = nothing };
-	}
-	return schedule_polled_empty(&actor->program->schedule, actor->now_ns, actor->due_ns);
-}
-
-static struct kernel_next back_off(struct actor *actor)
-{
-	actor->now_ns = schedule_active_at_ns(&actor->program->schedule);
-	return carry_out(actor, polled_empty(actor));
-}
-
-/* progress_wait_for_event() has its own way to wait. */
-static actor_step after_empty_poll(const struct actor *actor)
-{
-	const bool awaits = actor->after_poll == event_polled || actor->after_poll == event_taken;
-
-	return awaits ? actor->after_poll : back_off;
+	if (policy == POLICY_YIELD)
+		return (struct schedule_decision){ .action = yield,
+						   .measures = call_cost_is_due(&schedule->cost) };
+	assert(policy == POLICY_SLEEP);
+	if (actor->due_ns > actor->now_ns)
+		return sleep_always(actor);
+	return (struct schedule_decision){ .action = nothing };
 }
 
 static struct kernel_next poll_ran(struct actor *actor)
@@ -131,12 +119,9 @@ static struct kernel_next poll_ran(struct actor *actor)
 		actor_note(actor, "takes the background thread off the link");
 		took_ns += program_wake_background(program);
 	}
-	actor->due_ns = program_deadline_ns(program);
+	actor->due_ns = actor->arrived ? 0 : program_deadline_ns(program);
 	took_ns += actor_release(actor);
-	return actor_run(actor,
-			 actor->arrived || is_poll_over(actor) ? actor->after_poll
-							       : after_empty_poll(actor),
-			 took_ns);
+	return actor_run(actor, actor->after_look, took_ns);
 }
 
 static struct kernel_next poll_runs(struct actor *actor)
@@ -144,22 +129,63 @@ static struct kernel_next poll_runs(struct actor *actor)
 	return actor_run(actor, poll_ran, actor_run_engine(actor));
 }
 
-/* progress_poll_once(), then progress_back_off() unless it found what it looked for; then
- * after_poll. */
-static struct kernel_next poll(struct actor *actor)
+/* progress_poll_once() after schedule_polled(); then after_look. */
+static struct kernel_next look(struct actor *actor, actor_step after_look)
 {
 	struct program *program = actor->program;
-	const bool locked = actor_trylock(actor);
 
-	actor->now_ns = program_clock_ns(program);
-	schedule_polled(&program->schedule, actor->now_ns, actor->thread.cpu);
+	actor->after_look = after_look;
 	program->programs->observer->polled(program);
-	if (locked) {
+	if (actor_trylock(actor)) {
 		schedule_engine_runs(&program->schedule, actor->now_ns, actor->thread.cpu);
 		return actor_run(actor, poll_runs, RECEIVE_NS + program->programs->cfg.clock_ns);
 	}
+	actor->arrived = false;
 	actor->due_ns = actor->now_ns + ENGINE_BUSY_NS;
-	return actor_run(actor, after_empty_poll(actor), CALL_NS);
+	return actor_run(actor, after_look, CALL_NS);
+}
+
+static struct kernel_next looked(struct actor *actor)
+{
+	const uint64_t due_ns = has_come(actor) ? 0 : actor->due_ns;
+	struct schedule_decision decision;
+
+	actor->found_nothing = due_ns > 0;
+	if (actor->program->programs->cfg.policy != POLICY_OURS)
+		return actor->after_poll(actor);
+	decision =
+		schedule_looked(&actor->program->schedule, &actor->before, actor->now_ns, due_ns);
+	if (decision.action == SCHEDULE_NOTHING)
+		return actor->after_poll(actor);
+	return carry_out(actor, decision, actor->after_poll);
+}
+
+static struct kernel_next look_again(struct actor *actor)
+{
+	if (has_come(actor))
+		return actor->after_poll(actor);
+	actor->now_ns = program_clock_ns(actor->program);
+	schedule_polled(&actor->program->schedule, actor->now_ns, actor->thread.cpu);
+	return look(actor, looked);
+}
+
+/* progress_poll(), then after_poll. */
+static struct kernel_next poll(struct actor *actor, actor_step after_poll)
+{
+	actor->after_poll = after_poll;
+	actor->now_ns = program_clock_ns(actor->program);
+	actor->before = poll_began(actor);
+	if (actor->before.action == SCHEDULE_NOTHING)
+		return look(actor, looked);
+	return carry_out(actor, actor->before, look_again);
+}
+
+/* progress_wait_for_event() polls so. */
+static struct kernel_next poll_once(struct actor *actor, actor_step after_poll)
+{
+	actor->now_ns = program_clock_ns(actor->program);
+	schedule_polled(&actor->program->schedule, actor->now_ns, actor->thread.cpu);
+	return look(actor, after_poll);
 }
 
 /* What programs do. */
@@ -199,9 +225,9 @@ static struct kernel_next transmitted(struct actor *actor)
 	struct schedule *schedule = &actor->program->schedule;
 	const uint64_t took_ns = actor_release(actor);
 
-	actor->after_poll = get_message;
 	if (actor->arrived && actor->program->programs->cfg.policy == POLICY_OURS)
-		return carry_out(actor, schedule_sent_to_local_peer(schedule, actor->now_ns));
+		return carry_out(actor, schedule_sent_to_local_peer(schedule, actor->now_ns),
+				 get_message);
 	return actor_run(actor, get_message, took_ns);
 }
 
@@ -221,6 +247,7 @@ static struct kernel_next posted(struct actor *actor)
 		actor->to_send += actor->to_post;
 	}
 	actor->to_post = 0;
+	actor->found_nothing = false;
 	schedule_posted(&program->schedule, actor->now_ns, actor->thread.cpu);
 	schedule_engine_runs(&program->schedule, actor->now_ns, actor->thread.cpu);
 	took_ns = program_transmit(program);
@@ -257,6 +284,7 @@ static void polled_found(struct actor *actor)
 	struct schedule *schedule = &actor->program->schedule;
 	const bool more = schedule_expects_more(schedule);
 
+	actor->found_nothing = false;
 	schedule_polled_found(schedule, more ? program_clock_ns(actor->program) : 0);
 	if (!more)
 		actor->thread.slice_ns = 0;
@@ -265,12 +293,13 @@ static void polled_found(struct actor *actor)
 /* vb_cq_take(). A program that takes events goes back to sleep when there is nothing to take. */
 static struct kernel_next take(struct actor *actor)
 {
-	actor->after_poll = actor->role == ROLE_EVENTS ? took : take;
 	if (actor->completions > 0) {
 		polled_found(actor);
 		return found(actor);
 	}
-	return actor->program->programs->finishing ? get_message(actor) : poll(actor);
+	if (actor->program->programs->finishing)
+		return get_message(actor);
+	return poll(actor, actor->role == ROLE_EVENTS ? took : take);
 }
 
 static struct kernel_next spin_on_memory(struct actor *actor)
@@ -314,8 +343,7 @@ static struct kernel_next event_link(struct actor *actor)
 	if (actor->events > 0 || actor->program->programs->finishing ||
 	    schedule_event_wait_began(schedule).action == SCHEDULE_NOTHING)
 		return event_read(actor);
-	actor->after_poll = event_polled;
-	return poll(actor);
+	return poll_once(actor, event_polled);
 }
 
 static struct kernel_next event_taken(struct actor *actor)
@@ -326,8 +354,7 @@ static struct kernel_next event_taken(struct actor *actor)
 
 static struct kernel_next event_slept(struct actor *actor)
 {
-	actor->after_poll = event_taken;
-	return poll(actor);
+	return poll_once(actor, event_taken);
 }
 
 static struct kernel_next event_polled(struct actor *actor)
@@ -349,9 +376,8 @@ static struct kernel_next event_polled(struct actor *actor)
 
 static struct kernel_next event_spin(struct actor *actor)
 {
-	actor->after_poll = event_spin;
 	if (actor->events == 0 && program_clock_ns(actor->program) < actor->spin_until_ns)
-		return poll(actor);
+		return poll(actor, event_spin);
 	actor->wait_until_ns = actor->spin_until_ns + schedule_event_wait_ns();
 	return event_link(actor);
 }

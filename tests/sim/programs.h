@@ -46,10 +46,10 @@ struct actor {
 	struct program *program;
 	uint32_t waits_on; /* enum program_wait */
 	actor_step step;
-	actor_step after_lock, after_poll, after_measure;
-	struct schedule_decision decision;
+	actor_step after_lock, after_back_off, after_look, after_poll, after_measure;
+	struct schedule_decision decision, before;
 	uint64_t now_ns, due_ns, spin_until_ns, wait_until_ns, had_event_at_ns;
-	bool arrived;
+	bool arrived, found_nothing;
 
 	/* A thread of the program. */
 	struct actor *peer;

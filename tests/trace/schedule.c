@@ -476,8 +476,9 @@ START_TEST(the_unit_is_what_a_system_call_takes_here)
 {
 	struct schedule_decision decision;
 
+	found_nothing(NEVER);
 	for (int i = 0; i < 8; i++) {
-		decision = schedule_polled_empty(&s, now_ns, NEVER);
+		decision = schedule_poll_began(&s, now_ns, PROGRAMS_CPU);
 		ck_assert_int_eq(decision.measures, true);
 		schedule_call_measured(&s, 7500);
 	}
@@ -506,10 +507,11 @@ START_TEST(the_unit_is_measured_beside_each_sixteenth_yield)
 {
 	int measured = 0;
 
-	schedule_polled_empty(&s, now_ns, NEVER);
+	found_nothing(NEVER);
+	schedule_poll_began(&s, now_ns, PROGRAMS_CPU);
 	schedule_call_measured(&s, 300);
 	for (int i = 0; i < 34; i++)
-		measured += schedule_polled_empty(&s, now_ns, NEVER).measures;
+		measured += schedule_poll_began(&s, now_ns, PROGRAMS_CPU).measures;
 	ck_assert_int_eq(measured, 2);
 }
 END_TEST

@@ -93,8 +93,8 @@ END_TEST
 START_TEST(a_sleep_on_the_link_is_no_long_wait)
 {
 	for (int i = 0; i < 24; i++) {
-		schedule_polled(&s, now_ns, PROGRAMS_CPU);
-		(void)schedule_polled_empty(&s, now_ns, NEVER);
+		found_nothing(NEVER);
+		(void)schedule_poll_began(&s, now_ns, PROGRAMS_CPU);
 		expect_wait(SCHEDULE_SLEEP);
 		pass(MS(1));
 		schedule_polled(&s, now_ns, PROGRAMS_CPU);

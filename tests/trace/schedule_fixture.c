@@ -96,12 +96,31 @@ void slow_down(uint64_t us)
 
 /* The program. */
 
+void found_nothing(uint64_t due_ns)
+{
+	const struct schedule_decision before = { .action = SCHEDULE_NOTHING };
+
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	schedule_looked(&s, &before, now_ns, due_ns);
+}
+
+/* It looks again after that. */
+static bool backs_off;
+
+static void backed_off(void)
+{
+	if (backs_off)
+		schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	backs_off = false;
+}
+
 struct schedule_decision polls_empty(uint64_t due_ns)
 {
 	struct schedule_decision decision;
 
-	schedule_polled(&s, now_ns, PROGRAMS_CPU);
-	decision = schedule_polled_empty(&s, now_ns, due_ns);
+	found_nothing(due_ns);
+	decision = schedule_poll_began(&s, now_ns, PROGRAMS_CPU);
+	backs_off = decision.action != SCHEDULE_NOTHING;
 	note_decision("program polls, finds nothing", &decision);
 	return decision;
 }
@@ -125,6 +144,7 @@ void yields_for(uint64_t ns)
 	pass(ns);
 	short_slice = schedule_yield_returned(&s, &yielded, asked_ns, now_ns);
 	note("program yielded for %.1f%s\n", (double)ns / US, short_slice ? " -> short slice" : "");
+	backed_off();
 }
 
 void sleeps(const struct schedule_decision *decision, bool timed_out)
@@ -134,6 +154,7 @@ void sleeps(const struct schedule_decision *decision, bool timed_out)
 		now_ns = decision->until_ns;
 	schedule_sleep_returned(&s, decision, timed_out);
 	note("program wakes, %s\n", timed_out ? "no packet" : "packet");
+	backed_off();
 }
 
 void polls_packet(void)
@@ -262,8 +283,8 @@ void sleep_in_the_kernel(int times)
 	for (int i = 0; i < times; i++) {
 		struct schedule_decision decision;
 
-		schedule_polled(&s, now_ns, PROGRAMS_CPU);
-		decision = schedule_polled_empty(&s, now_ns, NEVER);
+		found_nothing(NEVER);
+		decision = schedule_poll_began(&s, now_ns, PROGRAMS_CPU);
 		ck_assert_int_eq(decision.action, SCHEDULE_YIELD);
 		schedule_yield_returned(&s, &decision, now_ns, now_ns);
 		schedule_program_will_sleep(&s);

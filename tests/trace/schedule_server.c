@@ -147,7 +147,7 @@ static void shares_its_processor(void)
 START_TEST(a_poller_that_shares_its_processor_stays_near)
 {
 	shares_its_processor();
-	pass(757 * US);
+	pass(767 * US);
 	background();
 	schedule_step_back_returned(&s, now_ns, background_cpu, true);
 	pass(1 * US);
@@ -155,10 +155,10 @@ START_TEST(a_poller_that_shares_its_processor_stays_near)
 	expect("     0.0 program polls, finds 8 packets\n"
 	       "     0.0 program polls, finds nothing -> YIELD\n"
 	       "    10.0 program yielded for 10.0\n"
-	       "   767.0 background -> STEP_BACK until 815.0\n"
-	       "   768.0 background -> WAIT_ON_LINK\n"
-	       "   768.0 background wakes\n"
-	       "   768.0 background -> RUN_ENGINE\n");
+	       "   777.0 background -> STEP_BACK until 825.0\n"
+	       "   778.0 background -> WAIT_ON_LINK\n"
+	       "   778.0 background wakes\n"
+	       "   778.0 background -> RUN_ENGINE\n");
 }
 END_TEST
 

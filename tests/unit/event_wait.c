@@ -335,12 +335,18 @@ static void expect_policy(int policy)
 	ck_assert_int_eq(sched_getscheduler(0), policy);
 }
 
+static void polls_on(struct progress *of)
+{
+	progress_poll(of);
+	progress_poll(of);
+}
+
 /* A server is busy, and the client's wake-up would take its processor. Until the client yields,
  * sleeps for longer, or stops. */
 START_TEST(a_client_lets_others_go_on)
 {
 	void (*const end[])(struct progress * progress) = {
-		progress_poll,
+		polls_on,
 		progress_program_will_sleep,
 		progress_stop,
 	};
@@ -360,21 +366,31 @@ static void be_oversubscribed(void)
 	atomic_store(&progress->schedule.oversubscribed_at_ns, clock_now_ns());
 }
 
+/* The last poll did. */
+static void found_nothing(void)
+{
+	const struct schedule_decision before = { .action = SCHEDULE_NOTHING };
+
+	schedule_polled(&progress->schedule, clock_now_ns(), 0);
+	schedule_looked(&progress->schedule, &before, 0, RXE_NEVER);
+}
+
 /* The background thread took the packet between the poll and the sleep. */
 START_TEST(a_completion_that_has_come_lets_no_poller_sleep)
 {
 	const struct link_ops *before = progress->link.phy->ops;
 	const struct link_ops ops = with_bell();
+	_Atomic uint32_t polls = 0;
 	struct rxe_cq cq = { 0 };
 
 	progress->link.phy->ops = &ops;
 	be_oversubscribed();
-	schedule_polled(&progress->schedule, clock_now_ns(), 0);
+	found_nothing();
 	atomic_store(&cq.visible, 1);
-	progress_back_off(progress, &cq, RXE_NEVER);
+	progress_poll_cq(progress, &cq, &polls);
 	ck_assert_uint_eq(atomic_load(&sleeps), 0);
 	atomic_store(&cq.visible, 0);
-	progress_back_off(progress, &cq, RXE_NEVER);
+	progress_poll_cq(progress, &cq, &polls);
 	ck_assert_uint_eq(atomic_load(&sleeps), 1);
 	progress->link.phy->ops = before;
 }
@@ -383,7 +399,7 @@ END_TEST
 START_TEST(a_client_that_polls_lets_others_go_on)
 {
 	be_oversubscribed();
-	progress_poll(progress);
+	polls_on(progress);
 	expect_policy(SCHED_BATCH);
 	/* It still sleeps at polls, but not for a server. */
 	server.has_many_peers = 0;
