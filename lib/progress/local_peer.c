@@ -112,6 +112,17 @@ static void look_for_lost(struct arrivals *a, bool is_empty, uint64_t now_ns)
 	}
 }
 
+/* More has come than was announced, also after the link was asked. */
+static bool were_announced_by_none(const struct progress *progress)
+{
+	const struct arrivals *a = &progress->arrivals;
+
+	return (int32_t)(a->announced - a->taken) < 0 &&
+	       (int32_t)(atomic_load_explicit(announced_to(progress, progress->attachment->slot),
+					      memory_order_acquire) -
+			 a->taken) < 0;
+}
+
 void arrivals_received(struct progress *progress, const struct wire_arrival *arrivals, int n,
 		       bool may_have_more, uint64_t now_ns)
 {
@@ -120,9 +131,9 @@ void arrivals_received(struct progress *progress, const struct wire_arrival *arr
 	a->has_more = may_have_more;
 	a->look_ns = now_ns + ARRIVALS_LOOK_NS;
 	atomic_store_explicit(&a->is_readable, false, memory_order_relaxed);
-	if (n > 0 && a->announced == a->taken)
-		a->strangers_until_ns = now_ns + STRANGERS_NS;
 	a->taken += datagrams(arrivals, n);
+	if (n > 0 && were_announced_by_none(progress))
+		a->strangers_until_ns = now_ns + STRANGERS_NS;
 	look_for_lost(a, n <= 0, now_ns);
 }
 

@@ -174,6 +174,19 @@ START_TEST(strangers_are_expected_for_a_while)
 }
 END_TEST
 
+/* It is announced after the poll has read the count, and has arrived when the socket is read. */
+START_TEST(what_is_announced_during_a_poll_is_no_strangers)
+{
+	struct wire_arrival arrival = { 0 };
+
+	ck_assert(poll_at(0, 0, 0));
+	ck_assert(arrivals_are_expected(&dev->progress, START_NS + ARRIVALS_LOOK_NS));
+	announce(1);
+	arrivals_received(&dev->progress, &arrival, 1, false, START_NS + ARRIVALS_LOOK_NS);
+	ck_assert(!poll_at(ARRIVALS_LOOK_NS + 100, 0, 0));
+}
+END_TEST
+
 START_TEST(packets_that_the_link_has_left_are_taken)
 {
 	struct wire_arrival arrival = { 0 };
@@ -233,6 +246,7 @@ int main(void)
 	tcase_add_test(tcase, a_lost_datagram_is_forgotten_in_traffic);
 	tcase_add_test(tcase, what_could_not_be_sent_is_retracted);
 	tcase_add_test(tcase, strangers_are_expected_for_a_while);
+	tcase_add_test(tcase, what_is_announced_during_a_poll_is_no_strangers);
 	tcase_add_test(tcase, packets_that_the_link_has_left_are_taken);
 	tcase_add_test(tcase, a_readable_socket_is_read);
 	tcase_add_test(tcase, a_peer_exits);
