@@ -36,7 +36,11 @@ NICE = -10
 
 
 def favor(pid="self"):
-    """Each session is a group of processes for the scheduler, whose share its own nice value decides, where there are groups."""
+    """Each session is a group of processes for the scheduler, whose share its own nice value decides, where there are groups. This
+    process leaves the session of who started it, which would keep the value."""
+    if pid == "self":
+        with contextlib.suppress(PermissionError):  # it has one of its own
+            os.setsid()
     with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as f:
         f.write(str(NICE))
 
