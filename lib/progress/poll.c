@@ -388,7 +388,7 @@ void progress_polled_found(struct progress *progress)
 
 	schedule_polled_found(&progress->schedule, more ? clock_now_ns() : 0);
 	/* The program may spin on its own memory next. */
-	if (!more)
+	if (!more && !turns_has_many_peers(&progress->schedule.turns))
 		ctl_slice_restore();
 }
 

@@ -81,9 +81,11 @@
  * slices of all others. Without yields the kernel takes the processor away for as long. A thread
  * that sleeps on the link is run soon after its packet comes. A poller that paid for an expensive
  * yield has a short time slice from then on (lib/control/time_slice.h): EEVDF runs it at once when
- * it wakes up, and takes no more than that slice for a yield. It has its own slice again when it
- * expects nothing more: with a short one a thread that spins would keep out its background thread,
- * which then has no shorter slice.
+ * it wakes up, and takes no more than that slice for a yield. So has a program that sends to many,
+ * once a yield ran others: a rank that kept its own slice would have one turn for fourteen of the
+ * others. It has its own slice again when it expects nothing more, a rank once it sends to one:
+ * with a short one a thread that spins would keep out its background thread, which then has no
+ * shorter slice.
  *
  * The background thread:
  *
@@ -242,6 +244,8 @@ struct schedule {
 	/* When the last yield returned soon, and how long there is no other; 0: it did not. */
 	_Atomic uint64_t quiet_at_ns;
 	_Atomic uint64_t quiet_ns;
+	/* The peer was seen to run, and is looked for again then. */
+	_Atomic uint64_t peer_runs_until_ns;
 	/* When a yield last showed that the machine is oversubscribed. */
 	_Atomic uint64_t oversubscribed_at_ns;
 	/* When pollers began to wait for a packet; 0: they do not. */
@@ -322,8 +326,9 @@ bool schedule_expects_more(struct schedule *s);
 void schedule_polled_found(struct schedule *s, uint64_t now_ns);
 /* A thread is about to sleep in the kernel: WAKE_BACKGROUND or NOTHING. */
 struct schedule_decision schedule_program_will_sleep(struct schedule *s);
-/* A YIELD that was decided at asked_ns is over. Returns whether it cost a poller the time slices of
- * others: the thread shall have a short one. */
+/* A YIELD that was decided at asked_ns is over. Returns whether the thread shall have a short time
+ * slice: the yield cost a poller the slices of others, or ran others and the process sends to
+ * many. */
 bool schedule_yield_returned(struct schedule *s, const struct schedule_decision *yielded,
 			     uint64_t asked_ns, uint64_t now_ns);
 /* A SLEEP is over. */

@@ -222,10 +222,10 @@ bool schedule_yield_returned(struct schedule *s, const struct schedule_decision 
 	set(&s->quiet_ns, 0);
 	expensive = took_ns > units_up_to(s, YIELD_EXPENSIVE, SLICE_NS);
 	if (!expensive && (took_ns <= units(s, YIELD_WANTED) || !turns_must_wait(&s->turns)))
-		return false;
+		return yielded->polls && turns_has_many_peers(&s->turns);
 	set(&s->sleep_ns, sleep_min_ns(s));
 	set(&s->oversubscribed_at_ns, now_ns);
-	return expensive && yielded->polls;
+	return yielded->polls && (expensive || turns_has_many_peers(&s->turns));
 }
 
 struct schedule_decision schedule_packet_arrived(struct schedule *s)
@@ -255,12 +255,12 @@ static struct schedule_decision polls_on(struct schedule *s, uint64_t now_ns, ui
 	assert(longest_ns <= STEP_BACK_LIMIT_NS);
 	if (!get(&s->wait_began_ns))
 		set(&s->wait_began_ns, now_ns);
-	if (is_quiet(s, now_ns, QUIET_MAX) || waits_for_event_next(s))
+	if (is_quiet(s, now_ns, QUIET_MAX) || now_ns < get(&s->peer_runs_until_ns) ||
+	    waits_for_event_next(s))
 		return decide(SCHEDULE_NOTHING);
 	/* A yield would be used by strangers. */
 	if (peer_runs(s, now_ns) && !(turns_must_wait(&s->turns) && is_oversubscribed(s, now_ns))) {
-		set(&s->quiet_ns, units(s, PEER_QUIET));
-		set(&s->quiet_at_ns, now_ns);
+		set(&s->peer_runs_until_ns, now_ns + units(s, PEER_QUIET));
 		return decide(SCHEDULE_NOTHING);
 	}
 	if (!is_oversubscribed(s, now_ns))

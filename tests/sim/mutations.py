@@ -412,7 +412,7 @@ MUTATIONS = [
      "\tif (polled_at_ns <= now_ns)\n\t\treturn true;\n", "the background thread steps back for a program that polls no more", "processors", "starvation"),
     ("never_oversubscribed", "lib/progress/schedule_program.c:schedule_yield_returned", "set(&s->oversubscribed_at_ns, now_ns)", "", "pollers yield on where yields cost time slices", "processors"),
     ("always_back_soon", "lib/progress/schedule_program.c:schedule_event_awaited", "if (!was_back_soon(s, away_ns))", "if (false)", "packets wait while a thread is away", "schedule_event"),
-    ("short_slice_for_all", "lib/progress/schedule_program.c:schedule_yield_returned", "return expensive && yielded->polls;", "return expensive;",
+    ("short_slice_for_all", "lib/progress/schedule_program.c:schedule_yield_returned", "return yielded->polls && (expensive ||", "return (expensive ||",
      "a thread that does not poll gets a short slice, and its background thread cannot take the processor from it", "schedule", "machines"),
     ("yield_soon_expensive", "lib/progress/schedule_program.c", "#define YIELD_EXPENSIVE 1000u", "#define YIELD_EXPENSIVE 10u",
      "pollers sleep on a machine that has a processor for each", "processors"),

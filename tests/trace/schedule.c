@@ -362,7 +362,7 @@ static void expect_yields_on(void)
 	polls_until_a_yield(10 * US);
 	polls_empty(NEVER);
 	expect("  1616.0 program polls, finds nothing -> YIELD\n"
-	       "  1626.0 program yielded for 10.0\n"
+	       "  1626.0 program yielded for 10.0 -> short slice\n"
 	       "  1626.0 program polls, finds nothing -> YIELD\n");
 }
 

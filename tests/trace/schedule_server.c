@@ -154,7 +154,7 @@ START_TEST(a_poller_that_shares_its_processor_stays_near)
 	a_packet_wakes_the_background_thread();
 	expect("     0.0 program polls, finds 8 packets\n"
 	       "     0.0 program polls, finds nothing -> YIELD\n"
-	       "    10.0 program yielded for 10.0\n"
+	       "    10.0 program yielded for 10.0 -> short slice\n"
 	       "   777.0 background -> STEP_BACK until 825.0\n"
 	       "   778.0 background -> WAIT_ON_LINK\n"
 	       "   778.0 background wakes\n"
@@ -171,7 +171,7 @@ START_TEST(it_stays_near_when_it_found_all)
 	background();
 	expect("     0.0 program polls, finds 8 packets\n"
 	       "     0.0 program polls, finds nothing -> YIELD\n"
-	       "    10.0 program yielded for 10.0\n"
+	       "    10.0 program yielded for 10.0 -> short slice\n"
 	       "    10.0 engine released -> NOTHING\n"
 	       "   110.0 background -> STEP_BACK until 158.0\n");
 }
@@ -214,7 +214,7 @@ START_TEST(a_program_that_sleeps_does_not)
 	background();
 	expect("     0.0 program polls, finds 8 packets\n"
 	       "     0.0 program polls, finds nothing -> YIELD\n"
-	       "    10.0 program yielded for 10.0\n"
+	       "    10.0 program yielded for 10.0 -> short slice\n"
 	       "    10.0 program will sleep -> NOTHING\n"
 	       "    10.0 background -> WAIT_ON_LINK\n");
 }
@@ -229,7 +229,7 @@ START_TEST(a_program_that_may_sleep_does_not)
 	background();
 	expect("     0.0 program polls, finds 8 packets\n"
 	       "     0.0 program polls, finds nothing -> YIELD\n"
-	       "    10.0 program yielded for 10.0\n"
+	       "    10.0 program yielded for 10.0 -> short slice\n"
 	       "   100.0 background -> WAIT_ON_LINK\n");
 }
 END_TEST
