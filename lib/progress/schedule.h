@@ -244,8 +244,6 @@ struct schedule {
 	/* When the last yield returned soon, and how long there is no other; 0: it did not. */
 	_Atomic uint64_t quiet_at_ns;
 	_Atomic uint64_t quiet_ns;
-	/* The peer was seen to run, and is looked for again then. */
-	_Atomic uint64_t peer_runs_until_ns;
 	/* When a yield last showed that the machine is oversubscribed. */
 	_Atomic uint64_t oversubscribed_at_ns;
 	/* When pollers began to wait for a packet; 0: they do not. */

@@ -255,12 +255,12 @@ static struct schedule_decision polls_on(struct schedule *s, uint64_t now_ns, ui
 	assert(longest_ns <= STEP_BACK_LIMIT_NS);
 	if (!get(&s->wait_began_ns))
 		set(&s->wait_began_ns, now_ns);
-	if (is_quiet(s, now_ns, QUIET_MAX) || now_ns < get(&s->peer_runs_until_ns) ||
-	    waits_for_event_next(s))
+	if (is_quiet(s, now_ns, QUIET_MAX) || waits_for_event_next(s))
 		return decide(SCHEDULE_NOTHING);
 	/* A yield would be used by strangers. */
 	if (peer_runs(s, now_ns) && !(turns_must_wait(&s->turns) && is_oversubscribed(s, now_ns))) {
-		set(&s->peer_runs_until_ns, now_ns + units(s, PEER_QUIET));
+		set(&s->quiet_ns, units(s, PEER_QUIET));
+		set(&s->quiet_at_ns, now_ns);
 		return decide(SCHEDULE_NOTHING);
 	}
 	if (!is_oversubscribed(s, now_ns))
