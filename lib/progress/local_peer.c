@@ -112,8 +112,9 @@ static void look_for_lost(struct arrivals *a, bool is_empty, uint64_t now_ns)
 	}
 }
 
-/* More has come than was announced, also after the link was asked. */
-static bool were_announced_by_none(const struct progress *progress)
+/* More datagrams have come than were announced. The count is read again: a peer may have announced
+ * and sent one while the socket was read. */
+static bool has_unannounced(const struct progress *progress)
 {
 	const struct arrivals *a = &progress->arrivals;
 
@@ -132,7 +133,7 @@ void arrivals_received(struct progress *progress, const struct wire_arrival *arr
 	a->look_ns = now_ns + ARRIVALS_LOOK_NS;
 	atomic_store_explicit(&a->is_readable, false, memory_order_relaxed);
 	a->taken += datagrams(arrivals, n);
-	if (n > 0 && were_announced_by_none(progress))
+	if (n > 0 && has_unannounced(progress))
 		a->strangers_until_ns = now_ns + STRANGERS_NS;
 	look_for_lost(a, n <= 0, now_ns);
 }

@@ -386,9 +386,8 @@ void progress_polled_found(struct progress *progress)
 {
 	const bool more = schedule_expects_more(&progress->schedule);
 
-	schedule_polled_found(&progress->schedule, more ? clock_now_ns() : 0);
 	/* The program may spin on its own memory next. */
-	if (!more && !turns_has_many_peers(&progress->schedule.turns))
+	if (schedule_polled_found(&progress->schedule, more ? clock_now_ns() : 0))
 		ctl_slice_restore();
 }
 

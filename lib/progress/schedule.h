@@ -228,7 +228,7 @@ struct schedule {
 	_Atomic uint64_t idle_until_ns;
 	/* Slow polls in a row that did not back off, as the program seems to yield itself. */
 	_Atomic uint32_t looks;
-	/* Rounds of polls. */
+	/* The current round of polls. */
 	_Atomic uint32_t round;
 	/* When and on which processor a thread of the program last posted or polled. */
 	_Atomic uint64_t active_at_ns;
@@ -319,9 +319,9 @@ struct schedule_decision schedule_packet_arrived(struct schedule *s);
 /* Time of the last post or poll. */
 uint64_t schedule_active_at_ns(struct schedule *s);
 /* The program got a completion. now_ns is needed only if schedule_expects_more(): it polls again
- * then. */
+ * then. Returns whether the thread shall have its own time slice again. */
 bool schedule_expects_more(struct schedule *s);
-void schedule_polled_found(struct schedule *s, uint64_t now_ns);
+bool schedule_polled_found(struct schedule *s, uint64_t now_ns);
 /* A thread is about to sleep in the kernel: WAKE_BACKGROUND or NOTHING. */
 struct schedule_decision schedule_program_will_sleep(struct schedule *s);
 /* A YIELD that was decided at asked_ns is over. Returns whether the thread shall have a short time

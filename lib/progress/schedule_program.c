@@ -333,10 +333,13 @@ bool schedule_expects_more(struct schedule *s)
 	return atomic_load_explicit(&s->expecting, memory_order_relaxed);
 }
 
-void schedule_polled_found(struct schedule *s, uint64_t now_ns)
+bool schedule_polled_found(struct schedule *s, uint64_t now_ns)
 {
+	const bool more = schedule_expects_more(s);
+
 	set(&s->idle_until_ns, 0);
-	set(&s->polled_at_ns, schedule_expects_more(s) ? now_ns : FOUND_ALL_NS);
+	set(&s->polled_at_ns, more ? now_ns : FOUND_ALL_NS);
+	return !more && !turns_has_many_peers(&s->turns);
 }
 
 static bool was_back_soon(struct schedule *s, uint64_t away_ns)

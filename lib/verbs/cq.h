@@ -29,7 +29,7 @@ struct vb_cq {
 	struct ibv_pd *parent_domain; /* its allocator made the ring; or NULL */
 	pthread_mutex_t lock;	      /* the reader's side of cq; not taken if single_threaded */
 	bool single_threaded;	      /* the program polls from one thread at a time */
-	_Atomic uint32_t round;	      /* of polls (progress_poll_cq()) */
+	_Atomic uint32_t round;	      /* the last round of polls that it had a part in */
 	struct rxe_cqe current;	      /* between start_poll and end_poll */
 	uint64_t wallclock_ns;	      /* of current, once it was read; else 0 */
 	uint64_t wall_offset_ns;      /* CLOCK_REALTIME minus CLOCK_MONOTONIC; 0: unknown */

@@ -88,7 +88,7 @@ static struct schedule_decision sleep_always(struct actor *actor)
 					   .longest_ns = longest_ns };
 }
 
-/* A poll begins. What the other policies do after an empty one, they do before the next. */
+/* The other policies also back off before a poll, not after the one that found nothing. */
 static struct schedule_decision poll_began(struct actor *actor)
 {
 	struct schedule *schedule = &actor->program->schedule;
@@ -285,8 +285,7 @@ static void polled_found(struct actor *actor)
 	const bool more = schedule_expects_more(schedule);
 
 	actor->found_nothing = false;
-	schedule_polled_found(schedule, more ? program_clock_ns(actor->program) : 0);
-	if (!more)
+	if (schedule_polled_found(schedule, more ? program_clock_ns(actor->program) : 0))
 		actor->thread.slice_ns = 0;
 }
 

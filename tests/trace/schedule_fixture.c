@@ -104,7 +104,7 @@ void found_nothing(uint64_t due_ns)
 	schedule_looked(&s, &before, now_ns, due_ns);
 }
 
-/* It looks again after that. */
+/* The decision of the last poll: the program backs off, and polls again afterwards. */
 static bool backs_off;
 
 static void backed_off(void)

@@ -32,7 +32,7 @@ void pass(uint64_t ns);
 void slow_down(uint64_t us);
 
 /* The program. */
-/* Its last poll did, and the engine is due then. */
+/* Its last poll found nothing, and the engine is due at due_ns. */
 void found_nothing(uint64_t due_ns);
 struct schedule_decision polls_empty(uint64_t due_ns);
 void yields_for(uint64_t ns);

@@ -104,6 +104,23 @@ START_TEST(a_rank_that_yields_itself_does_not_back_off)
 }
 END_TEST
 
+static bool found_has_own_slice(bool expects_more)
+{
+	released(NEVER, expects_more);
+	return schedule_polled_found(&s, now_ns);
+}
+
+/* Each of them must have as many turns as the others. */
+START_TEST(a_rank_keeps_its_short_slice)
+{
+	ck_assert(!found_has_own_slice(true));
+	ck_assert(found_has_own_slice(false));
+	send_to_two(4);
+	ck_assert(!found_has_own_slice(true));
+	ck_assert(!found_has_own_slice(false));
+}
+END_TEST
+
 static bool begins(_Atomic uint32_t *round)
 {
 	const bool ret = schedule_begins_round(&s, round, now_ns);
@@ -166,6 +183,7 @@ int main(void)
 	tcase_add_test(tc, a_slow_loop_looks_first_and_backs_off_then);
 	tcase_add_test(tc, until_the_unit_is_known_no_loop_is_slow);
 	tcase_add_test(tc, a_rank_that_yields_itself_does_not_back_off);
+	tcase_add_test(tc, a_rank_keeps_its_short_slice);
 	tcase_add_test(tc, one_queue_of_a_round_runs_the_engine);
 	tcase_add_test(tc, a_round_ends_after_a_while);
 	tcase_add_test(tc, in_a_pair_each_poll_runs_the_engine);

@@ -175,7 +175,7 @@ START_TEST(strangers_are_expected_for_a_while)
 END_TEST
 
 /* It is announced after the poll has read the count, and has arrived when the socket is read. */
-START_TEST(what_is_announced_during_a_poll_is_no_strangers)
+START_TEST(what_is_announced_during_a_poll_is_of_no_stranger)
 {
 	struct wire_arrival arrival = { 0 };
 
@@ -246,7 +246,7 @@ int main(void)
 	tcase_add_test(tcase, a_lost_datagram_is_forgotten_in_traffic);
 	tcase_add_test(tcase, what_could_not_be_sent_is_retracted);
 	tcase_add_test(tcase, strangers_are_expected_for_a_while);
-	tcase_add_test(tcase, what_is_announced_during_a_poll_is_no_strangers);
+	tcase_add_test(tcase, what_is_announced_during_a_poll_is_of_no_stranger);
 	tcase_add_test(tcase, packets_that_the_link_has_left_are_taken);
 	tcase_add_test(tcase, a_readable_socket_is_read);
 	tcase_add_test(tcase, a_peer_exits);

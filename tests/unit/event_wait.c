@@ -366,7 +366,7 @@ static void be_oversubscribed(void)
 	atomic_store(&progress->schedule.oversubscribed_at_ns, clock_now_ns());
 }
 
-/* The last poll did. */
+/* The last poll found nothing. */
 static void found_nothing(void)
 {
 	const struct schedule_decision before = { .action = SCHEDULE_NOTHING };

@@ -429,9 +429,8 @@ START_TEST(a_poller_that_paid_has_a_short_slice)
 		;
 	if (loop == 0)
 		_exit(0);
-	while (attributes_now().slice_ns == own_ns) {
+	while (attributes_now().slice_ns == own_ns)
 		progress_poll_cq(progress, &cq, &polls);
-	}
 	ck_assert_uint_eq(attributes_now().slice_ns, SHORT_NS);
 	schedule_engine_released(&progress->schedule, clock_now_ns(), &none, true);
 	progress_polled_found(progress);
@@ -444,7 +443,7 @@ START_TEST(a_poller_that_paid_has_a_short_slice)
 }
 END_TEST
 
-/* The last poll did. */
+/* The last poll found nothing. */
 static void found_nothing(void)
 {
 	const struct schedule_decision before = { .action = SCHEDULE_NOTHING };
