@@ -113,8 +113,8 @@ static void report_events(struct rxe_engine *engine, struct rxe_qp *qp)
 
 bool rxe_engine_is_settled(const struct rxe_engine *engine)
 {
-	return !engine->ready && !engine->unpublished && !engine->with_events &&
-	       !engine->overrun_pending && engine->time_wait.head == engine->time_wait.tail;
+	return !rxe_engine_has_output(engine) && !engine->unpublished && !engine->with_events &&
+	       !engine->overrun_pending;
 }
 
 void rxe_engine_settle(struct rxe_engine *engine)

@@ -174,6 +174,12 @@ void rxe_engine_raw_input(struct rxe_engine *engine, uint8_t *p, uint32_t len, b
 			  uint64_t now_ns);
 /* Fills one train; the caller sets buf and max_segs. False: nothing to send now. */
 bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns);
+/* Whether rxe_engine_output() may find something. */
+static inline bool rxe_engine_has_output(const struct rxe_engine *engine)
+{
+	return engine->ready || engine->time_wait.head != engine->time_wait.tail;
+}
+
 /* Whether output and settle have nothing to do. */
 bool rxe_engine_is_settled(const struct rxe_engine *engine);
 /* When rxe_engine_expire() is due; RXE_NEVER: never. */

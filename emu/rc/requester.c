@@ -115,6 +115,15 @@ enum rc_outstanding rc_requester_outstanding(const struct rxe_qp *qp)
 							   : RC_OUTSTANDING_UNASKED;
 }
 
+bool rc_requester_has_output(const struct rxe_qp *qp)
+{
+	const struct rc_requester *req = &qp->rc.req;
+
+	/* In SQD the last ACK drains the queue. */
+	return req->cur != qp->sq.tail || qp->state == RXE_QPS_SQD || req->probe == RC_PROBE_DUE ||
+	       rc_arrived_wants(&req->arrived);
+}
+
 void rc_requester_ask(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	if (rc_requester_outstanding(qp) != RC_OUTSTANDING_UNASKED ||

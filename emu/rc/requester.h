@@ -120,6 +120,8 @@ void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_requester_path_changed(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Returns this QP's share of the peer's window: nothing will be sent or acknowledged any more. */
 void rc_requester_stop(struct rxe_qp *qp);
+/* Whether a turn of the queue pair may send a request, or change something. */
+bool rc_requester_has_output(const struct rxe_qp *qp);
 enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				       struct wire_train *train);
 

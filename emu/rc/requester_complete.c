@@ -52,7 +52,8 @@ static void progressed(struct rxe_engine *engine, struct rxe_qp *qp)
 	rc_rtt_acknowledged(&req->rtt, req->una_psn, engine->now_ns);
 	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, engine->now_ns);
 	rc_retry_progressed(&qp->rc.retry, &qp->attr, rc_requester_outstanding(qp), engine->now_ns);
-	rxe_qp_set_ready(engine, qp);
+	if (rc_requester_has_output(qp))
+		rxe_qp_set_ready(engine, qp);
 	rc_requester_check_broken(engine, qp);
 }
 

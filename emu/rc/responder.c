@@ -120,7 +120,9 @@ static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 		rc_reply_ack_delayed(reply, engine->now_ns);
 	else
 		rc_reply_ack(reply);
-	rxe_qp_set_ready(engine, qp);
+	/* An ACK that is delayed leaves by the timer, or with the next request. */
+	if (reply->ack_delay_until_ns == RXE_NEVER || rc_requester_has_output(qp))
+		rxe_qp_set_ready(engine, qp);
 	return true;
 }
 

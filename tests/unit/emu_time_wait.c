@@ -139,6 +139,19 @@ START_TEST(as_many_as_there_are_records_where_the_host_expects_answers)
 }
 END_TEST
 
+/* The engine has nothing to do until its timer, or the next request. */
+START_TEST(a_delayed_ack_needs_no_turn)
+{
+	struct qp_set *set = &memory->set[0];
+
+	(void)emit_all(&end->engine);
+	send_arrives(set);
+	ck_assert(!rxe_engine_has_output(&end->engine));
+	rxe_engine_expire(&end->engine, set->qp.rc.reply.ack_delay_until_ns);
+	ck_assert(rxe_engine_has_output(&end->engine));
+}
+END_TEST
+
 /* They take none of the few places of delayed ACKs while others are unused. */
 START_TEST(unasked_ones_begin_at_the_other_end)
 {
@@ -429,6 +442,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, eight_at_a_time);
+	tcase_add_test(tcase, a_delayed_ack_needs_no_turn);
 	tcase_add_test(tcase, as_many_as_there_are_records_where_the_host_expects_answers);
 	tcase_add_test(tcase, unasked_ones_begin_at_the_other_end);
 	tcase_add_test(tcase, unasked_ones_beyond_the_table_are_acknowledged);
