@@ -47,7 +47,8 @@ struct schedule_timers progress_timers(const struct progress *progress)
 	assert(progress->engine && progress->tx_first <= progress->tx_count);
 	return (struct schedule_timers){
 		.engine_ns = rxe_engine_deadline(progress->engine),
-		.link_ns = link_deadline(progress->link.top),
+		.link_ns = progress->link.holds_packets ? link_deadline(progress->link.top)
+							: RXE_NEVER,
 		.ack_hold_ns = progress->engine->cfg.ack_delay_ns,
 		.unsent = progress->tx_first < progress->tx_count,
 	};
@@ -199,7 +200,7 @@ static bool build(struct progress *progress, uint64_t now_ns)
 
 	/* The trains in front have left. */
 	assert(progress->tx_first == 0 && progress->tx_count == 0);
-	while (!is_batch_full(progress)) {
+	while (rxe_engine_has_output(progress->engine) && !is_batch_full(progress)) {
 		struct wire_train *train = &progress->tx[progress->tx_count];
 
 		*train = (struct wire_train){
@@ -223,15 +224,14 @@ static bool build(struct progress *progress, uint64_t now_ns)
 
 static bool transmit(struct progress *progress, uint64_t now_ns)
 {
+	bool has_more = rxe_engine_has_output(progress->engine);
 	bool to_local_peer = false;
-	bool is_full;
 
-	do {
-		if (!send_built(progress))
-			break;
+	progress->engine->now_ns = now_ns;
+	while (send_built(progress) && has_more) {
 		to_local_peer |= build(progress, now_ns);
-		is_full = is_batch_full(progress);
-	} while (send_built(progress) && is_full);
+		has_more = is_batch_full(progress);
+	}
 	rxe_engine_settle(progress->engine);
 	return to_local_peer;
 }
