@@ -382,12 +382,14 @@ void progress_program_will_sleep(struct progress *progress)
 	carry_out(progress, schedule_program_will_sleep(&progress->schedule), 0);
 }
 
-void progress_polled_found(struct progress *progress)
+void progress_polled_found(struct progress *progress, bool has_run)
 {
-	const bool more = schedule_expects_more(&progress->schedule);
+	const bool needs_time = !has_run && schedule_expects_more(&progress->schedule);
 
 	/* The program may spin on its own memory next. */
-	if (schedule_polled_found(&progress->schedule, more ? clock_now_ns() : 0))
+	if (schedule_polled_found(&progress->schedule,
+				  needs_time ? clock_now_ns()
+					     : schedule_active_at_ns(&progress->schedule)))
 		ctl_slice_restore();
 }
 

@@ -232,8 +232,8 @@ void progress_event_wait_over(struct progress_event *event);
 void progress_event_raised(struct progress *progress);
 /* The calling thread is about to sleep in the kernel: the background thread takes over. */
 void progress_program_will_sleep(struct progress *progress);
-/* The program got a completion. */
-void progress_polled_found(struct progress *progress);
+/* The program got a completion. has_run: progress_poll_cq() has just returned true. */
+void progress_polled_found(struct progress *progress, bool has_run);
 
 /* Asks the engine that has the queue pair, that of this process or of another. op:
  * CTL_REMOTE_QP_*. Waits for the answer. 0; -ETIMEDOUT: the process does not answer; -EIO: the

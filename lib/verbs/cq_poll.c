@@ -29,11 +29,12 @@ static_assert((int)RXE_WC_WITH_INV == (int)IBV_WC_WITH_INV, "enum ibv_wc_flags")
 static uint32_t take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max)
 {
 	uint32_t n = rxe_cq_poll(&cq->cq, ret, max);
+	const bool runs = !n && progress_poll_cq(&cq->dev->progress, &cq->cq, &cq->round);
 
-	if (!n && progress_poll_cq(&cq->dev->progress, &cq->cq, &cq->round))
+	if (runs)
 		n = rxe_cq_poll(&cq->cq, ret, max);
 	if (n)
-		progress_polled_found(&cq->dev->progress);
+		progress_polled_found(&cq->dev->progress, runs);
 	return n;
 }
 

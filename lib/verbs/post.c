@@ -173,6 +173,7 @@ int vb_post_recv_list(struct vb_qp *qp, enum inject_verb verb, struct ibv_recv_w
 {
 	enum post_result result;
 	uint64_t now_ns;
+	bool flushes;
 	int err = 0;
 
 	if (vb_gate_fails(qp->ex.base.qp_base.context, verb)) {
@@ -183,7 +184,8 @@ int vb_post_recv_list(struct vb_qp *qp, enum inject_verb verb, struct ibv_recv_w
 		*bad_wr = wr;
 		return vb_result_as(inject_verb_str(verb), refuse(WHY_NO_ENGINE, "queue"));
 	}
-	now_ns = clock_now_ns();
+	flushes = qp->qp.state == RXE_QPS_ERR;
+	now_ns = flushes ? clock_now_ns() : qp->dev->progress.engine->now_ns;
 	for (; wr; wr = wr->next) {
 		const struct rxe_recv_wr in = recv_wr(wr);
 
@@ -195,7 +197,7 @@ int vb_post_recv_list(struct vb_qp *qp, enum inject_verb verb, struct ibv_recv_w
 		}
 	}
 	/* In ERR a receive is flushed at once: publish its completion. */
-	if (qp->qp.state == RXE_QPS_ERR) {
+	if (flushes) {
 		rxe_engine_settle(qp->dev->progress.engine);
 		progress_unlock(&qp->dev->progress);
 	} else {

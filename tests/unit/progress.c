@@ -402,10 +402,10 @@ START_TEST(a_program_that_expects_more_stays_a_poller)
 	const struct schedule_timers none = { .engine_ns = RXE_NEVER, .link_ns = RXE_NEVER };
 
 	schedule_engine_released(&progress->schedule, clock_now_ns(), &none, true);
-	progress_polled_found(progress);
+	progress_polled_found(progress, false);
 	ck_assert_uint_gt(atomic_load(&progress->schedule.polled_at_ns), MS_NS);
 	schedule_engine_released(&progress->schedule, clock_now_ns(), &none, false);
-	progress_polled_found(progress);
+	progress_polled_found(progress, false);
 	ck_assert_uint_lt(atomic_load(&progress->schedule.polled_at_ns), MS_NS);
 }
 END_TEST
@@ -433,10 +433,10 @@ START_TEST(a_poller_that_paid_has_a_short_slice)
 		progress_poll_cq(progress, &cq, &polls);
 	ck_assert_uint_eq(attributes_now().slice_ns, SHORT_NS);
 	schedule_engine_released(&progress->schedule, clock_now_ns(), &none, true);
-	progress_polled_found(progress);
+	progress_polled_found(progress, false);
 	ck_assert_uint_eq(attributes_now().slice_ns, SHORT_NS);
 	schedule_engine_released(&progress->schedule, clock_now_ns(), &none, false);
-	progress_polled_found(progress);
+	progress_polled_found(progress, false);
 	ck_assert_uint_eq(attributes_now().slice_ns, own_ns);
 	kill(loop, SIGKILL);
 	waitpid(loop, NULL, 0);
