@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* How a process follows the fault rules in shared memory: the fault link exists while there are
  * rules, completions are asked about while a rule needs that, and a change that is not finished is
- * left alone. */
+ * left alone. So it follows the GID table. */
 #include <check.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -139,6 +141,33 @@ START_TEST(packets_that_wait_for_rules_are_asked_for)
 }
 END_TEST
 
+static void *read_gid(void *arg)
+{
+	*(struct gid *)arg = device_link_gid(&dev->progress, 0);
+	return NULL;
+}
+
+/* The server changes the table between two odd moments: a reader waits for its end. */
+START_TEST(an_entry_of_the_gid_table_is_whole)
+{
+	struct ctl_shared *table = dev->attachment.shared;
+	struct gid seen = { .raw = { 9 } };
+	pthread_t reader;
+
+	for (uint32_t generation = 1; generation < 8; generation += 2) {
+		atomic_store(&table->faults.generation, generation);
+		table->gids[0].raw[0] = 0;
+		ck_assert_int_eq(pthread_create(&reader, NULL, read_gid, &seen), 0);
+		for (int i = 0; i < 100; i++)
+			sched_yield();
+		table->gids[0].raw[0] = (uint8_t)generation;
+		atomic_store(&table->faults.generation, generation + 1);
+		ck_assert_int_eq(pthread_join(reader, NULL), 0);
+		ck_assert_uint_eq(seen.raw[0], generation);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("faults");
@@ -149,6 +178,7 @@ int main(void)
 	tcase_add_test(tests, an_unfinished_change_is_left_alone);
 	tcase_add_test(tests, rules_about_completions);
 	tcase_add_test(tests, packets_that_wait_for_rules_are_asked_for);
+	tcase_add_test(tests, an_entry_of_the_gid_table_is_whole);
 	suite_add_tcase(suite, tests);
 	return suite_run(suite);
 }

@@ -256,33 +256,6 @@ START_TEST(a_window_that_others_still_use)
 }
 END_TEST
 
-static void *read_gid(void *arg)
-{
-	*(struct gid *)arg = device_link_gid(progress, 0);
-	return NULL;
-}
-
-/* The server changes the table between two odd moments: a reader waits for its end. */
-START_TEST(an_entry_of_the_gid_table_is_whole)
-{
-	struct ctl_shared *shared = dev->attachment.shared;
-	struct gid seen = { .raw = { 9 } };
-	pthread_t reader;
-
-	for (uint32_t generation = 1; generation < 8; generation += 2) {
-		atomic_store(&shared->faults.generation, generation);
-		shared->gids[0].raw[0] = 0;
-		ck_assert_int_eq(pthread_create(&reader, NULL, read_gid, &seen), 0);
-		for (int i = 0; i < 100; i++)
-			sched_yield();
-		shared->gids[0].raw[0] = (uint8_t)generation;
-		atomic_store(&shared->faults.generation, generation + 1);
-		ck_assert_int_eq(pthread_join(reader, NULL), 0);
-		ck_assert_uint_eq(seen.raw[0], generation);
-	}
-}
-END_TEST
-
 /* Without memory for copies a capture has packets without their ICRCs, and the log says so. */
 START_TEST(no_memory_for_complete_arrivals)
 {
@@ -667,7 +640,6 @@ int main(void)
 	const TTest *const tests[] = { the_window_of_a_local_peer_fits_its_socket,
 				       features_that_the_profile_lacks,
 				       a_window_that_others_still_use,
-				       an_entry_of_the_gid_table_is_whole,
 				       no_memory_for_complete_arrivals,
 				       descriptors_are_checked_each_10_ms,
 				       closed_descriptors_are_reported_once,
