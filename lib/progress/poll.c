@@ -189,8 +189,8 @@ void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns)
 /* *ret_is_busy: another thread runs the engine, and due_ns is not known. */
 static uint64_t run_engine(struct progress *progress, uint64_t now_ns, int cpu, bool *ret_is_busy)
 {
+	enum progress_turn turn;
 	uint64_t due_ns;
-	bool arrived;
 
 	*ret_is_busy = pthread_mutex_trylock(&progress->lock) != 0;
 	if (*ret_is_busy)
@@ -203,12 +203,15 @@ static uint64_t run_engine(struct progress *progress, uint64_t now_ns, int cpu, 
 	if (now_ns < progress->engine->now_ns)
 		now_ns = progress->engine->now_ns;
 	schedule_engine_runs(&progress->schedule, now_ns, cpu);
-	arrived = progress_run(progress, now_ns);
-	if (arrived)
+	turn = progress_run(progress, now_ns);
+	if (turn == PROGRESS_ARRIVED)
 		carry_out(progress, schedule_packet_arrived(&progress->schedule), now_ns);
 	due_ns = rxe_engine_deadline(progress->engine);
-	progress_unlock(progress);
-	return arrived ? 0 : due_ns;
+	if (turn == PROGRESS_IDLE)
+		pthread_mutex_unlock(&progress->lock);
+	else
+		progress_unlock(progress);
+	return turn == PROGRESS_ARRIVED ? 0 : due_ns;
 }
 
 static uint64_t poll_once(struct progress *progress, bool *ret_is_busy)

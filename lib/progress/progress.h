@@ -187,8 +187,14 @@ static inline void progress_suspect_descriptors(struct progress *progress)
 	progress->check_ns = 0;
 }
 
-/* Receives, serves timers, transmits. Returns whether something arrived. */
-bool progress_run(struct progress *progress, uint64_t now_ns);
+enum progress_turn {
+	PROGRESS_IDLE, /* nothing arrived, and nothing else was to do: all is as it was */
+	PROGRESS_RAN,  /* nothing arrived */
+	PROGRESS_ARRIVED,
+};
+
+/* Receives, serves timers, transmits. */
+enum progress_turn progress_run(struct progress *progress, uint64_t now_ns);
 /* Runs until nothing more has arrived: no packet that arrived before the call finds a later state
  * of its queue pair. */
 void progress_run_dry(struct progress *progress);

@@ -227,10 +227,25 @@ static void run_from(struct progress *progress, uint32_t sender)
 	atomic_compare_exchange_strong(&e->state, &taken, taken | CTL_REMOTE_DONE);
 }
 
+/* A bit for each sender. */
+static _Atomic uint64_t *senders(const struct progress *progress)
+{
+	return remote_requests(progress)->pending[progress->attachment->slot].from;
+}
+
+bool remote_is_asked(const struct progress *progress)
+{
+	_Atomic uint64_t *from = senders(progress);
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS / 64; i++)
+		bits |= atomic_load_explicit(&from[i], memory_order_relaxed);
+	return bits != 0;
+}
+
 void remote_run(struct progress *progress)
 {
-	_Atomic uint64_t *from =
-		remote_requests(progress)->pending[progress->attachment->slot].from;
+	_Atomic uint64_t *from = senders(progress);
 
 	for (uint32_t i = 0; i < RXE_MAX_SLOTS / 64; i++) {
 		uint64_t bits;

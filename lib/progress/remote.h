@@ -55,6 +55,8 @@ struct remote_requests {
  * processes cannot wake this one. */
 void remote_open(struct progress *progress);
 void remote_close(struct progress *progress);
+/* Whether other processes have sent requests. */
+bool remote_is_asked(const struct progress *progress);
 /* Executes the requests that other processes have sent. Callers hold the engine lock and the
  * gauge. */
 void remote_run(struct progress *progress);

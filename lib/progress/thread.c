@@ -229,7 +229,7 @@ static void run_engine(struct progress *progress)
 		if (progress->has_waited && !descriptor_is_kept(progress->attachment->rx_fd))
 			progress_suspect_descriptors(progress);
 		progress->has_waited = false;
-		arrived = progress_run(progress, now_ns);
+		arrived = progress_run(progress, now_ns) == PROGRESS_ARRIVED;
 		progress_unlock(progress);
 	} else {
 		now_ns = clock_now_ns();

@@ -281,72 +281,97 @@ static void input(struct rxe_engine *engine, const struct wire_arrival *arrivals
 			rxe_engine_input(engine, &arrivals[i], now_ns);
 }
 
-/* Arrivals get the time after the link's call: a peer on this machine may have sent it since the
- * turn began, and has the same clock. *now_ns follows. */
-static bool receive(struct progress *progress, uint64_t *now_ns)
+/* Asks the link once. Returns how many arrived; negative: the link failed. They get the time after
+ * the call: a peer on this machine may have sent them since the turn began, and has the same clock.
+ * *now_ns follows. */
+static int ask_link(struct progress *progress, struct wire_arrival *ret, uint64_t *now_ns)
 {
-	struct wire_arrival arrivals[ARRIVALS];
-	bool any = false;
+	int n;
 
-	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
-		int n;
-
-		if (!arrivals_are_expected(progress, *now_ns)) {
-			link_idle(progress->link.phy);
-			progress->receives_found = 0;
-			break;
-		}
-		n = device_link_receive(&progress->link, arrivals, ARRIVALS);
-		assert(n <= (int)ARRIVALS);
-		if (n < 0)
-			progress_suspect_descriptors(progress);
-		if (n > 0)
-			*now_ns = clock_now_ns();
-		arrivals_received(progress, arrivals, n, n == (int)ARRIVALS, *now_ns);
-		if (progress->link.is_dry)
-			credits_socket_empty(progress, *now_ns);
-		input(progress->engine, arrivals, n, *now_ns);
-		if (n > 0)
-			link_release(progress->link.phy);
-		any |= n > 0;
-		progress->receives_found = n > 0 ? progress->receives_found + 1 : 0;
-		if (n <= 0 || (n < FEW_ARRIVALS && progress->receives_found < MANY_RECEIVES))
-			break;
+	if (!arrivals_are_expected(progress, *now_ns)) {
+		link_idle(progress->link.phy);
+		progress->receives_found = 0;
+		return 0;
 	}
-	if (RXE_RAW_SUPPORTED)
-		any |= device_link_receive_raw(&progress->link, *now_ns);
-	return any;
+	n = device_link_receive(&progress->link, ret, ARRIVALS);
+	assert(n <= (int)ARRIVALS);
+	if (n < 0)
+		progress_suspect_descriptors(progress);
+	if (n > 0)
+		*now_ns = clock_now_ns();
+	arrivals_received(progress, ret, n, n == (int)ARRIVALS, *now_ns);
+	if (progress->link.is_dry)
+		credits_socket_empty(progress, *now_ns);
+	progress->receives_found = n > 0 ? progress->receives_found + 1 : 0;
+	return n;
 }
 
-bool progress_run(struct progress *progress, uint64_t now_ns)
+/* Handles n arrivals, and others that follow them. */
+static void receive(struct progress *progress, struct wire_arrival *arrivals, int n,
+		    uint64_t *now_ns)
 {
-	bool any;
-	NO_CANCEL;
+	for (int round = 1; n > 0; round++) {
+		const bool are_few = n < FEW_ARRIVALS && progress->receives_found < MANY_RECEIVES;
 
-	/* The engine's time never goes back: the caller read the clock under the lock. */
-	assert(progress->engine && now_ns >= progress->engine->now_ns);
-	check_descriptors(progress, now_ns);
+		input(progress->engine, arrivals, n, *now_ns);
+		link_release(progress->link.phy);
+		n = are_few || round == RECEIVE_ROUNDS ? 0 : ask_link(progress, arrivals, now_ns);
+	}
+}
+
+/* Nothing is left to do, if nothing has arrived. */
+static bool is_idle(const struct progress *progress, uint64_t now_ns)
+{
+	const struct rxe_engine *engine = progress->engine;
+
+	return progress->tx_count == 0 && rxe_engine_is_settled(engine) &&
+	       engine->delayed_acks.emitted == 0 && now_ns < rxe_engine_deadline(engine) &&
+	       !remote_is_asked(progress) && !progress->link.raw_port;
+}
+
+static enum progress_turn run(struct progress *progress, struct wire_arrival *arrivals, int n,
+			      uint64_t now_ns)
+{
+	bool any = n > 0;
+
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
 	rxe_engine_set_ack_delay(progress->engine,
 				 schedule_ack_hold_ns(&progress->schedule, now_ns));
 	progress->engine->delayed_acks.are_many = schedule_serves_many(&progress->schedule, now_ns);
-	any = receive(progress, &now_ns);
+	receive(progress, arrivals, n, &now_ns);
+	if (RXE_RAW_SUPPORTED)
+		any |= device_link_receive_raw(&progress->link, now_ns);
 	remote_run(progress);
 	if (rxe_engine_deadline(progress->engine) <= now_ns)
 		rxe_engine_expire(progress->engine, now_ns);
 	transmit(progress, now_ns);
 	memory_turn_ends();
 	atomic_fetch_sub(gauge(progress), 1);
-	return any;
+	return any ? PROGRESS_ARRIVED : PROGRESS_RAN;
+}
+
+enum progress_turn progress_run(struct progress *progress, uint64_t now_ns)
+{
+	struct wire_arrival arrivals[ARRIVALS];
+	int n;
+	NO_CANCEL;
+
+	/* The engine's time never goes back: the caller read the clock under the lock. */
+	assert(progress->engine && now_ns >= progress->engine->now_ns);
+	check_descriptors(progress, now_ns);
+	n = ask_link(progress, arrivals, &now_ns);
+	if (n <= 0 && is_idle(progress, now_ns))
+		return PROGRESS_IDLE;
+	return run(progress, arrivals, n, now_ns);
 }
 
 void progress_run_dry(struct progress *progress)
 {
-	bool any = true;
+	enum progress_turn turn = PROGRESS_ARRIVED;
 
-	for (int turn = 0; any && turn < DRY_TURNS; turn++) {
+	for (int i = 0; turn == PROGRESS_ARRIVED && i < DRY_TURNS; i++) {
 		arrivals_look(progress);
-		any = progress_run(progress, clock_now_ns());
+		turn = progress_run(progress, clock_now_ns());
 	}
 }

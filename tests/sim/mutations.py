@@ -430,9 +430,9 @@ MUTATIONS = [
     ("all_wait_their_turn", "lib/progress/turns.h:turns_must_wait", " && !turns_has_many_peers(turns)", "",
      "ranks of a collective operation sleep, and each wake-up costs more than a yield", "schedule"),
     ("unit_is_fixed", "lib/progress/schedule_private.h:units", "n * call_cost_ns(&s->cost)", "n * 300", "the schedule has the times of one machine", "schedule", "machines"),
-    ("timers_before_packets", "lib/progress/turn.c:progress_run", "\tany = receive(progress, &now_ns);\n\tremote_run(progress);\n",
+    ("timers_before_packets", "lib/progress/turn.c:run", "\treceive(progress, arrivals, n, &now_ns);\n",
      "\tif (rxe_engine_deadline(progress->engine) <= now_ns)\n\t\trxe_engine_expire(progress->engine, now_ns);\n"
-     "\tany = receive(progress, &now_ns);\n\tremote_run(progress);\n",
+     "\treceive(progress, arrivals, n, &now_ns);\n",
      "a program that had no processor spends retries on answers that wait in its socket", "stopped_requester"),
     ("serves_beside_a_poller", "lib/progress/schedule_background.c:schedule_engine_ran", "\t} else if (poller_is_near(s, now_ns) || is_in_the_way", "\t} else if (is_in_the_way",
      "the background thread serves on beside a poller", "processors"),

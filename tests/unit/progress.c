@@ -288,6 +288,14 @@ START_TEST(descriptors_are_checked_each_10_ms)
 }
 END_TEST
 
+/* A poll that finds a packet. Returns when the engine is due. */
+static uint64_t receive_one(void)
+{
+	arriving = 1;
+	arrivals_look(progress);
+	return progress_poll_once(progress);
+}
+
 /* A daemon calls closefrom(3): the device is dead from then on, and its owner learns it once. */
 START_TEST(closed_descriptors_are_reported_once)
 {
@@ -298,9 +306,7 @@ START_TEST(closed_descriptors_are_reported_once)
 		transmit_at(now_ns + i * MS_NS);
 	ck_assert_uint_eq(num_closed, 1);
 	ck_assert(atomic_load(&progress->is_missing_descriptors));
-	arriving = 1;
-	arrivals_look(progress);
-	progress_poll_once(progress);
+	receive_one();
 	ck_assert_uint_eq(receives, 0);
 }
 END_TEST
@@ -327,7 +333,7 @@ START_TEST(a_poll_lets_the_engine_hold_acks_for_as_long_as_pays)
 	progress->engine->cfg.ack_delay_ns = schedule_ack_hold_ns(schedule, clock_now_ns());
 	for (int i = 0; i < 16; i++)
 		schedule_call_measured(schedule, 3000);
-	progress_poll_once(progress);
+	receive_one();
 	ck_assert_uint_eq(progress->engine->cfg.ack_delay_ns,
 			  schedule_ack_hold_ns(schedule, clock_now_ns()));
 	ck_assert_uint_eq(progress_timers(progress).ack_hold_ns,
@@ -341,15 +347,40 @@ START_TEST(a_server_of_many_holds_many_acks)
 	struct schedule *schedule = &progress->schedule;
 
 	progress->engine->cfg.ack_delay_ns = schedule_ack_hold_ns(schedule, clock_now_ns());
-	progress_poll_once(progress);
+	receive_one();
 	ck_assert(!progress->engine->delayed_acks.are_many);
 	for (int i = 0; i < 4; i++)
 		schedule_sent_to(schedule, &peers[i % 2]);
-	progress_poll_once(progress);
+	receive_one();
 	ck_assert(progress->engine->delayed_acks.are_many);
 	ck_assert_uint_eq(progress->engine->cfg.ack_delay_ns,
 			  schedule_ack_hold_ns(schedule, clock_now_ns()));
 	schedule_sent_to(schedule, NULL);
+}
+END_TEST
+
+/* It does not even learn the time. What waits to be done is done by the next one. */
+START_TEST(a_poll_with_nothing_to_do_leaves_the_engine_alone)
+{
+	const struct rxe_engine *engine = progress->engine;
+	struct ctl_remote_requests *requests = &dev->attachment.shared->remote_requests;
+	struct heap_entry timer;
+	uint64_t was_ns;
+
+	receive_one();
+	was_ns = engine->now_ns;
+	progress_poll_once(progress);
+	ck_assert_uint_eq(engine->now_ns, was_ns);
+	heap_entry_init(&timer);
+	heap_set(&progress->engine->timers, &timer, was_ns + 1);
+	ck_assert(progress_lock(progress));
+	ck_assert_int_eq(progress_run(progress, was_ns), PROGRESS_IDLE);
+	heap_set(&progress->engine->timers, &timer, RXE_NEVER);
+	atomic_store(&requests->pending[SLOT].from[0], 1);
+	ck_assert_int_eq(progress_run(progress, was_ns), PROGRESS_RAN);
+	ck_assert_uint_eq(atomic_load(&requests->pending[SLOT].from[0]), 0);
+	ck_assert_int_eq(progress_run(progress, was_ns), PROGRESS_IDLE);
+	pthread_mutex_unlock(&progress->lock);
 }
 END_TEST
 
@@ -362,9 +393,7 @@ START_TEST(a_poll_returns_when_the_engine_is_due)
 	heap_entry_init(&timer);
 	heap_set(&progress->engine->timers, &timer, due_ns);
 	ck_assert_uint_eq(progress_poll_once(progress), due_ns);
-	arriving = 1;
-	arrivals_look(progress);
-	ck_assert_uint_eq(progress_poll_once(progress), 0);
+	ck_assert_uint_eq(receive_one(), 0);
 	heap_set(&progress->engine->timers, &timer, RXE_NEVER);
 }
 END_TEST
@@ -646,6 +675,7 @@ int main(void)
 				       a_dry_run_leaves_nothing_in_the_socket,
 				       a_poll_lets_the_engine_hold_acks_for_as_long_as_pays,
 				       a_server_of_many_holds_many_acks,
+				       a_poll_with_nothing_to_do_leaves_the_engine_alone,
 				       a_poll_returns_when_the_engine_is_due,
 				       a_program_that_expects_more_stays_a_poller,
 				       a_poller_that_paid_has_a_short_slice,
