@@ -241,6 +241,16 @@ static uint64_t back_off(struct progress *progress, const struct schedule_decisi
 	return clock_now_ns();
 }
 
+/* Not inlined: few polls call it. */
+static void __attribute__((noinline))
+postpone_background(struct progress *progress, uint64_t now_ns, uint64_t due_ns)
+{
+	const uint64_t until_ns = schedule_postponed(&progress->schedule, now_ns, due_ns);
+
+	if (until_ns)
+		progress_thread_postpone(progress, until_ns);
+}
+
 static void poll_for(struct progress *progress, struct awaited awaited, uint64_t now_ns)
 {
 	struct schedule *schedule = &progress->schedule;
@@ -258,6 +268,8 @@ static void poll_for(struct progress *progress, struct awaited awaited, uint64_t
 		schedule_polled(schedule, now_ns, cpu);
 	}
 	due_ns = run_engine(progress, now_ns, cpu, &is_busy);
+	if (schedule_postpones(schedule, now_ns))
+		postpone_background(progress, now_ns, due_ns);
 	after = schedule_looked(schedule, &before, now_ns, has_come(awaited) ? 0 : due_ns);
 	if (after.action != SCHEDULE_NOTHING)
 		back_off(progress, &after, awaited, now_ns);
@@ -343,6 +355,8 @@ static int poll_and_wait(struct progress *progress, struct progress_event *event
 	const uint64_t due_ns = min_u64(poll_once(progress, &is_busy), until_ns);
 	const uint64_t now_ns = schedule_active_at_ns(&progress->schedule);
 
+	if (schedule_postpones(&progress->schedule, now_ns))
+		postpone_background(progress, now_ns, due_ns);
 	if (now_ns >= until_ns)
 		return is_interrupted(event) ? EINTR : EAGAIN;
 	if (due_ns <= now_ns)

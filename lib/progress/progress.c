@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "emu/engine.h"
@@ -33,8 +34,12 @@ static int open_fds(struct progress *progress, const struct rxe_engine *engine)
 	if (progress->wake_fd < 0) {
 		err = -errno;
 		device_link_close(&progress->link);
+		return err;
 	}
-	return err;
+	/* A system call filter may refuse it. */
+	progress->timer_fd =
+		descriptor_keep(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+	return 0;
 }
 
 /* Adaptive, where the C library has that: the lock is held for 1 to 10 us, less than a sleep
@@ -133,6 +138,7 @@ static void free_all(struct progress *progress)
 	remote_close(progress);
 	device_link_close(&progress->link);
 	descriptor_close(progress->wake_fd);
+	descriptor_close(progress->timer_fd);
 	free(progress->engine);
 	progress->engine = NULL;
 	free_memory(progress);
@@ -192,7 +198,8 @@ static void forget_all(struct progress *progress)
 	progress->tx_mem = NULL;
 	progress->held = NULL;
 	progress->link = (struct device_link){ 0 };
-	progress->wake_fd = progress->all_fd = progress->events_fd = progress->watched_fd = -1;
+	progress->wake_fd = progress->timer_fd = -1;
+	progress->all_fd = progress->events_fd = progress->watched_fd = -1;
 	progress->remote_requests.doorbell_fd = -1;
 	progress->has_thread = false;
 	atomic_store(&progress->is_changing, false);

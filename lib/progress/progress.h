@@ -125,7 +125,9 @@ struct progress {
 	pthread_t thread;
 	/* eventfd: the thread shall decide again. */
 	int wake_fd;
-	/* epoll: wake_fd, the server's events, other processes' doorbells. */
+	/* timerfd: a step back is over. -1: the kernel refuses timers. */
+	int timer_fd;
+	/* epoll: wake_fd, timer_fd, the server's events, other processes' doorbells. */
 	int events_fd;
 	/* epoll: events_fd and, while the thread listens, the link. */
 	int all_fd;
@@ -280,6 +282,8 @@ void progress_thread_stop(struct progress *progress);
 void progress_thread_forget(struct progress *progress);
 /* Has it decide again. */
 void progress_thread_wake(struct progress *progress);
+/* The thread's step back ends later. Any thread. */
+void progress_thread_postpone(struct progress *progress, uint64_t until_ns);
 /* Before fork(): waits until each background thread that was created runs. What allocates memory
  * for a thread that starts, as sanitizers do, may hold a lock that the child would keep. */
 void progress_threads_await_start(void);

@@ -35,6 +35,7 @@ void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void 
 	atomic_store(&s->stepping_back, false);
 	atomic_store(&s->stopping, false);
 	s->state = SCHEDULE_IDLE;
+	set(&s->postpone_at_ns, 0);
 	s->step_back_ns = step_back_min_ns(s);
 	s->is_engine_held = is_engine_held;
 	s->arg = arg;
@@ -51,14 +52,6 @@ static bool yielder_is_near(struct schedule *s, uint64_t polled_at_ns, uint64_t 
 	return atomic_load(&s->yielders) &&
 	       atomic_load_explicit(&s->active_cpu, memory_order_relaxed) == s->cpu &&
 	       polled_at_ns + units(s, YIELDER_NEAR) > now_ns;
-}
-
-/* The program does not say so if it sleeps on a channel's descriptor. It arms a completion queue
- * right before. Who waits for an event on the link says when it sleeps elsewhere. */
-static bool may_sleep(struct schedule *s, uint64_t now_ns)
-{
-	return atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event) &&
-	       !polled_long_ago(get(&s->armed_at_ns), now_ns);
 }
 
 /* It shares its processor with others: its last yield ran them. It polls whenever it has the
@@ -108,6 +101,9 @@ static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, u
 	s->state = SCHEDULE_STEPPING_BACK;
 	s->polled_before_ns = get(&s->last_poll_ns);
 	atomic_store(&s->background_due_ns, until_ns);
+	set(&s->postpone_by_ns, length_ns);
+	if (length_ns > step_back_min_ns(s))
+		set(&s->postpone_at_ns, postpone_at_ns(s, until_ns, length_ns));
 	return (struct schedule_decision){
 		.action = SCHEDULE_STEP_BACK,
 		.until_ns = until_ns,
@@ -218,6 +214,7 @@ void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, int cpu, b
 {
 	assert(s->state == SCHEDULE_STEPPING_BACK && atomic_load(&s->stepping_back));
 	s->cpu = cpu;
+	set(&s->postpone_at_ns, 0);
 	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
 	if (was_woken) {
 		atomic_store(&s->stepping_back, false);

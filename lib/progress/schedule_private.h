@@ -105,6 +105,28 @@ static inline bool is_oversubscribed(struct schedule *s, uint64_t now_ns)
 				(turns_must_wait(&s->turns) ? TURN_NS : OVERSUBSCRIBED_NS);
 }
 
+/* The program does not say so if it sleeps on a channel's descriptor. It arms a completion queue
+ * right before. Who waits for an event on the link says when it sleeps elsewhere. */
+static inline bool may_sleep(struct schedule *s, uint64_t now_ns)
+{
+	return atomic_load(&s->armed_cqs) && !atomic_load(&s->awaits_event) &&
+	       !polled_long_ago(get(&s->armed_at_ns), now_ns);
+}
+
+/* A client of a server, or one that sends to many: it shares its processor with those that it waits
+ * for, and polls when it has its turn. */
+static inline bool waits_turns(const struct schedule *s)
+{
+	return is_client(s) || turns_has_many_peers(&s->turns);
+}
+
+/* A timer that is set costs a poller some units, so a poll sets it as late as it can. */
+static inline uint64_t postpone_at_ns(const struct schedule *s, uint64_t until_ns,
+				      uint64_t length_ns)
+{
+	return until_ns - length_ns / (waits_turns(s) ? 2 : 8);
+}
+
 /* Returns whether pollers have found enough. */
 static inline bool count_arrival(struct schedule *s)
 {

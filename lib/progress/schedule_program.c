@@ -328,6 +328,28 @@ struct schedule_decision schedule_looked(struct schedule *s, const struct schedu
 	return decide(SCHEDULE_NOTHING);
 }
 
+/* Strangers may take the program's processor for a slice. The background thread, which has used
+ * little of it, gets one sooner. */
+static bool may_lose_processor(struct schedule *s, uint64_t now_ns)
+{
+	return (get(&s->quiet_ns) == 0 || is_oversubscribed(s, now_ns)) && !waits_turns(s);
+}
+
+uint64_t schedule_postponed(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
+{
+	const uint64_t length_ns = get(&s->postpone_by_ns);
+	const uint64_t until_ns = min_u64(now_ns + length_ns, due_ns);
+	uint64_t before_ns = get(&s->background_due_ns);
+
+	/* The thread decides meanwhile, or the engine is due soon. */
+	if (!before_ns || until_ns <= before_ns || may_sleep(s, now_ns) ||
+	    may_lose_processor(s, now_ns) ||
+	    !atomic_compare_exchange_strong(&s->background_due_ns, &before_ns, until_ns))
+		return 0;
+	set(&s->postpone_at_ns, postpone_at_ns(s, until_ns, length_ns));
+	return until_ns;
+}
+
 bool schedule_expects_more(struct schedule *s)
 {
 	return atomic_load_explicit(&s->expecting, memory_order_relaxed);

@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
 
-#define MAX_EVENTS	4
+#define MAX_EVENTS	5
 #define LONGEST_WAIT_NS 1000000000u
 /* When the kernel does not report packets. */
 #define UNWATCHED_WAIT_NS 1000000u
@@ -37,6 +38,7 @@ enum source {
 	SOURCE_LINK,
 	SOURCE_EVENTS,
 	SOURCE_WAKE,
+	SOURCE_TIMER,
 	SOURCE_SERVER,
 	SOURCE_DOORBELL,
 };
@@ -95,14 +97,28 @@ static void drain_wake(struct progress *progress)
 		return;
 }
 
-/* Waits on everything except the link. Returns the number of events, or -1. */
-static int wait_for_events(struct progress *progress, uint64_t ns)
+/* at_ns 0: never. False: there is no timer. */
+static bool set_timer(struct progress *progress, uint64_t at_ns)
+{
+	const struct itimerspec at = {
+		.it_value = { (time_t)(at_ns / 1000000000u), (long)(at_ns % 1000000000u) },
+	};
+
+	return descriptor_is_kept(progress->timer_fd) &&
+	       timerfd_settime(progress->timer_fd, TFD_TIMER_ABSTIME, &at, NULL) == 0;
+}
+
+/* Waits on everything except the link. Returns whether anything but the time has come. */
+static bool wait_for_events(struct progress *progress, uint64_t ns)
 {
 	struct epoll_event events[MAX_EVENTS];
 	const int n = wait_ns(progress->events_fd, events, ns);
+	bool any = n != 0;
 
 	assert(n <= MAX_EVENTS);
 	for (int i = 0; i < n; i++) {
+		if (events[i].data.u32 == SOURCE_TIMER)
+			any = n > 1;
 		if (events[i].data.u32 == SOURCE_WAKE)
 			drain_wake(progress);
 		if (events[i].data.u32 == SOURCE_DOORBELL)
@@ -113,7 +129,7 @@ static int wait_for_events(struct progress *progress, uint64_t ns)
 			epoll_ctl(progress->events_fd, EPOLL_CTL_DEL,
 				  progress->attachment->event_fd, NULL);
 	}
-	return n;
+	return any;
 }
 
 /* At most LONGEST_WAIT_NS: nothing else wakes the thread when the program closed our
@@ -137,7 +153,9 @@ static uint64_t link_wait_length_ns(struct progress *progress)
 
 static bool add(int epoll_fd, int fd, enum source source)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u32 = source };
+	/* A timer that has expired stays so until it is set again, and is reported once. */
+	const uint32_t once = source == SOURCE_TIMER ? EPOLLET : 0;
+	struct epoll_event event = { .events = EPOLLIN | once, .data.u32 = source };
 
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
@@ -183,14 +201,14 @@ static void wait_on_link(struct progress *progress)
 	schedule_link_wait_returned(&progress->schedule, readable);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_EVENTS)
-			wait_for_events(progress, 0);
+			(void)wait_for_events(progress, 0);
 }
 
 static void step_back(struct progress *progress, const struct schedule_decision *decision,
 		      uint64_t now_ns)
 {
 	const uint64_t ns = decision->until_ns - now_ns;
-	int n;
+	bool has_timer, was_woken;
 
 	assert(ns > 0 && ns < LONGEST_WAIT_NS);
 	if (decision->lets_others_go_on)
@@ -201,9 +219,12 @@ static void step_back(struct progress *progress, const struct schedule_decision 
 	if (progress->has_stepped_back)
 		stop_watching(progress);
 	progress->has_stepped_back = true;
-	n = wait_for_events(progress, ns);
+	has_timer = set_timer(progress, decision->until_ns);
+	was_woken = wait_for_events(progress, has_timer ? LONGEST_WAIT_NS : ns);
+	if (was_woken)
+		set_timer(progress, 0);
 	progress->has_waited = true;
-	schedule_step_back_returned(&progress->schedule, clock_now_ns(), sched_getcpu(), n != 0);
+	schedule_step_back_returned(&progress->schedule, clock_now_ns(), sched_getcpu(), was_woken);
 }
 
 static void look_at_link(struct progress *progress)
@@ -301,6 +322,7 @@ static int open_epoll(struct progress *progress)
 	progress->watched_fd = -1;
 	if (all >= 0 && events >= 0 && watch(progress) && add(all, events, SOURCE_EVENTS) &&
 	    add(events, progress->wake_fd, SOURCE_WAKE) &&
+	    (progress->timer_fd < 0 || add(events, progress->timer_fd, SOURCE_TIMER)) &&
 	    (progress->has_server_ended ||
 	     add(events, progress->attachment->event_fd, SOURCE_SERVER)) &&
 	    add(events, progress->remote_requests.doorbell_fd, SOURCE_DOORBELL))
@@ -366,6 +388,11 @@ void progress_thread_forget(struct progress *progress)
 	descriptor_close(progress->events_fd);
 	progress->all_fd = progress->events_fd = progress->watched_fd = -1;
 	progress->has_thread = false;
+}
+
+void progress_thread_postpone(struct progress *progress, uint64_t until_ns)
+{
+	(void)set_timer(progress, until_ns);
 }
 
 void progress_thread_wake(struct progress *progress)

@@ -29,7 +29,7 @@
 /* Turns after which progress_run_dry() ends although packets still arrive: more than a socket
  * holds. */
 #define DRY_TURNS 64
-/* Time between two checks of the device's descriptors: one system call for each, 11 in all. */
+/* Time between two checks of the device's descriptors: one system call for each, 12 in all. */
 #define CHECK_DESCRIPTORS_NS 10000000u
 
 bool progress_lock(struct progress *progress)
@@ -117,6 +117,7 @@ bool progress_has_descriptors(const struct progress *progress)
 	    (!descriptor_is_kept(progress->all_fd) || !descriptor_is_kept(progress->events_fd)))
 		return false;
 	return descriptor_is_kept(progress->wake_fd) &&
+	       (progress->timer_fd < 0 || descriptor_is_kept(progress->timer_fd)) &&
 	       descriptor_is_kept(progress->attachment->event_fd) &&
 	       descriptor_is_kept(progress->remote_requests.doorbell_fd) &&
 	       device_link_has_descriptors(&progress->link);

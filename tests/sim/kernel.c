@@ -292,6 +292,12 @@ static void serve(struct kernel *kernel, int cpu)
 	}
 }
 
+void kernel_postpone(struct kernel *kernel, struct kernel_thread *thread, uint64_t until_ns)
+{
+	assert(thread->state == KERNEL_WAITS);
+	thread->until_ns = until_ns + kernel->cfg.slack_ns;
+}
+
 void kernel_run(struct kernel *kernel, uint64_t until_ns)
 {
 	for (;;) {

@@ -131,6 +131,8 @@ void kernel_init(struct kernel *kernel, const struct kernel_cfg *cfg, uint64_t n
 void kernel_add(struct kernel *kernel, struct kernel_thread *thread);
 /* Runs all threads up to this time. */
 void kernel_run(struct kernel *kernel, uint64_t until_ns);
+/* The wait of the thread ends later. */
+void kernel_postpone(struct kernel *kernel, struct kernel_thread *thread, uint64_t until_ns);
 bool kernel_may_use(const struct kernel_thread *thread, int cpu);
 /* Ends the thread's wait, if it waits. */
 void kernel_wake(struct kernel *kernel, struct kernel_thread *thread);

@@ -8,6 +8,7 @@
 #include "tests/sim/program.h"
 
 #define RECEIVE_NS	350u
+#define SET_TIMER_NS	1900u
 #define SPIN_NS		700u
 #define BUSY_NS		50000u
 #define POLICY_SLEEP_NS 250000u
@@ -109,6 +110,21 @@ static struct schedule_decision poll_began(struct actor *actor)
 	return (struct schedule_decision){ .action = nothing };
 }
 
+/* Returns the processor time that it takes. */
+static uint64_t postpone_background(struct actor *actor)
+{
+	struct program *program = actor->program;
+	struct actor *background = &program->background;
+	const uint64_t until_ns =
+		schedule_postponed(&program->schedule, actor->now_ns, actor->due_ns);
+
+	if (!until_ns)
+		return 0;
+	if (background->thread.state == KERNEL_WAITS)
+		kernel_postpone(&program->programs->kernel, &background->thread, until_ns);
+	return SET_TIMER_NS;
+}
+
 static struct kernel_next poll_ran(struct actor *actor)
 {
 	struct program *program = actor->program;
@@ -121,6 +137,8 @@ static struct kernel_next poll_ran(struct actor *actor)
 	}
 	actor->due_ns = actor->arrived ? 0 : program_deadline_ns(program);
 	took_ns += actor_release(actor);
+	if (schedule_postpones(&program->schedule, actor->now_ns))
+		took_ns += postpone_background(actor);
 	return actor_run(actor, actor->after_look, took_ns);
 }
 

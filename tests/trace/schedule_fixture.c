@@ -83,6 +83,11 @@ void note_decision(const char *what, const struct schedule_decision *decision)
 		note("%s -> %s\n", what, action_name[decision->action]);
 }
 
+void note_step_back(uint64_t until_ns)
+{
+	note("program polls -> steps back until %.1f\n", us(until_ns));
+}
+
 void pass(uint64_t ns)
 {
 	now_ns += ns;

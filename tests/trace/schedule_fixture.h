@@ -27,6 +27,8 @@ extern int background_cpu;
 void setup(void);
 void expect_at(const char *text, int line);
 void note_decision(const char *what, const struct schedule_decision *decision);
+/* A poll has postponed the end of a step back. */
+void note_step_back(uint64_t until_ns);
 void pass(uint64_t ns);
 /* A system call takes this many microseconds. */
 void slow_down(uint64_t us);

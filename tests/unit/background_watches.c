@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* When the background thread watches the link: each packet then goes through its epoll set, at the
- * cost of the sender. */
+ * cost of the sender. And when it wakes up beside a program that polls. */
 #include <check.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 #include "device_fixture.h"
 #include "lib/progress/progress.h"
@@ -14,8 +15,9 @@
 #include "net/link/descriptor.h"
 #include "tests/suite.h"
 
-#define SLOT	3u
-#define WAIT_NS 20000000000ull
+#define SLOT	     3u
+#define WAIT_NS	     20000000000ull
+#define STEP_BACK_NS 3000000u
 
 static struct vb_device *dev;
 static struct progress *progress;
@@ -118,6 +120,61 @@ START_TEST(a_join_wakes_the_thread)
 }
 END_TEST
 
+static uint64_t timer_ns(void)
+{
+	struct itimerspec at;
+
+	ck_assert_int_eq(timerfd_gettime(progress->timer_fd, &at), 0);
+	return (uint64_t)at.it_value.tv_sec * 1000000000u + (uint64_t)at.it_value.tv_nsec;
+}
+
+/* In a program that sends to many each poll does. */
+START_TEST(a_poll_postpones_the_end_of_a_step_back)
+{
+	struct schedule *schedule = &progress->schedule;
+
+	progress_thread_stop(progress);
+	for (int i = 0; i < 8; i++)
+		schedule_sent_to(schedule, NULL);
+	atomic_store(&schedule->background_due_ns, clock_now_ns());
+	atomic_store(&schedule->postpone_by_ns, WAIT_NS);
+	progress_poll(progress);
+	ck_assert_uint_eq(timer_ns(), 0);
+	atomic_store(&schedule->postpone_at_ns, 1);
+	progress_poll(progress);
+	ck_assert_uint_gt(timer_ns(), WAIT_NS / 2);
+}
+END_TEST
+
+/* The thread sets the timer for each step back, of 2 ms at most. Once it has not for longer, it is
+ * asleep. */
+static bool sleeps_on(void)
+{
+	const uint64_t until_ns = clock_now_ns() + STEP_BACK_NS;
+
+	while (clock_now_ns() < until_ns)
+		sched_yield();
+	return timer_ns() > WAIT_NS / 2;
+}
+
+START_TEST(a_step_back_lasts_as_long_as_its_timer)
+{
+	const uint64_t until_ns = clock_now_ns() + WAIT_NS;
+
+	schedule_polled(&progress->schedule, until_ns, 0);
+	for (int i = 0; i < 8; i++)
+		(void)schedule_packet_arrived(&progress->schedule);
+	progress_thread_wake(progress);
+	do {
+		ck_assert_uint_lt(clock_now_ns(), until_ns);
+		progress_thread_postpone(progress, clock_now_ns() + WAIT_NS);
+	} while (!sleeps_on());
+	atomic_store(&progress->schedule.polled_at_ns, 0);
+	progress_thread_postpone(progress, 1);
+	ck_assert(becomes_watched(dev->attachment.rx_fd, true));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("background_watches");
@@ -128,6 +185,8 @@ int main(void)
 	tcase_add_test(tcase, a_thread_that_steps_back_again_does_not_watch);
 	tcase_add_test(tcase, a_thread_watches_groups_once_one_is_joined);
 	tcase_add_test(tcase, a_join_wakes_the_thread);
+	tcase_add_test(tcase, a_poll_postpones_the_end_of_a_step_back);
+	tcase_add_test(tcase, a_step_back_lasts_as_long_as_its_timer);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -158,6 +158,7 @@ static void setup(void)
 	device_link_stack(&progress->link);
 	remote_open(progress);
 	progress->wake_fd = descriptor_keep(eventfd(0, EFD_NONBLOCK));
+	progress->timer_fd = -1;
 	dev->attachment.event_fd = descriptor_keep(eventfd(0, EFD_NONBLOCK));
 	init_engine();
 }
@@ -365,10 +366,8 @@ START_TEST(a_poll_with_nothing_to_do_leaves_the_engine_alone)
 	const struct rxe_engine *engine = progress->engine;
 	struct ctl_remote_requests *requests = &dev->attachment.shared->remote_requests;
 	struct heap_entry timer;
-	uint64_t was_ns;
+	const uint64_t was_ns = (receive_one(), engine->now_ns);
 
-	receive_one();
-	was_ns = engine->now_ns;
 	progress_poll_once(progress);
 	ck_assert_uint_eq(engine->now_ns, was_ns);
 	heap_entry_init(&timer);

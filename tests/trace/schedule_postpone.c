@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* When polls postpone the end of the background thread's step back, as traces in virtual time. */
+#include <stdlib.h>
+
+#include "tests/suite.h"
+#include "tests/trace/schedule_fixture.h"
+
+static void yield_unused(void)
+{
+	struct schedule_decision decision;
+
+	found_nothing(NEVER);
+	decision = schedule_poll_began(&s, now_ns, PROGRAMS_CPU);
+	ck_assert_int_eq(decision.action, SCHEDULE_YIELD);
+	schedule_yield_returned(&s, &decision, now_ns, now_ns);
+}
+
+/* The machine is quiet, and the thread has stepped back twice: polls postpone the end of the second
+ * step, at 144 us. */
+static void steps_back_for_the_second_time(void)
+{
+	yield_unused();
+	polls_packets(8);
+	steps_back_beside_poller();
+	background();
+}
+
+#define STEPPED_BACK                                                                               \
+	"     0.0 program polls, finds 8 packets\n"                                                \
+	"     0.0 background -> STEP_BACK until 48.0\n"                                            \
+	"    48.0 background -> STEP_BACK until 144.0\n"
+
+/* The program polls, and the engine is due at due_ns. Notes nothing if it postpones nothing. */
+static void polls_on(uint64_t due_ns)
+{
+	uint64_t until_ns = 0;
+
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	if (schedule_postpones(&s, now_ns))
+		until_ns = schedule_postponed(&s, now_ns, due_ns);
+	if (until_ns)
+		note_step_back(until_ns);
+}
+
+static void polls_each_us_for(uint64_t us)
+{
+	while (us-- > 0) {
+		pass(1 * US);
+		polls_on(NEVER);
+	}
+}
+
+static void step_back_is_over(void)
+{
+	schedule_step_back_returned(&s, now_ns, background_cpu, false);
+	background();
+}
+
+/* One timer in 84 us is set, and the thread sleeps on. */
+START_TEST(a_poller_postpones_the_end)
+{
+	steps_back_for_the_second_time();
+	polls_each_us_for(300);
+	expect(STEPPED_BACK "   132.0 program polls -> steps back until 228.0\n"
+			    "   216.0 program polls -> steps back until 312.0\n"
+			    "   300.0 program polls -> steps back until 396.0\n");
+}
+END_TEST
+
+/* A program that stops is found out as soon as if no poll had postponed anything. */
+START_TEST(a_program_that_stops_polling_is_found_out)
+{
+	steps_back_for_the_second_time();
+	polls_each_us_for(100);
+	pass(96 * US);
+	step_back_is_over();
+	expect(STEPPED_BACK "   132.0 program polls -> steps back until 228.0\n"
+			    "   244.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
+/* It could end before the thread knows that the program polls. */
+START_TEST(the_first_step_back_ends_as_planned)
+{
+	yield_unused();
+	polls_packets(8);
+	background();
+	polls_each_us_for(60);
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 background -> STEP_BACK until 48.0\n");
+}
+END_TEST
+
+/* The thread serves the engine's timers, if the program has stopped by then. */
+START_TEST(no_step_back_ends_after_a_timer)
+{
+	const uint64_t due_ns = now_ns + 200 * US;
+
+	steps_back_for_the_second_time();
+	pass(90 * US);
+	polls_on(due_ns);
+	pass(50 * US);
+	polls_on(due_ns);
+	expect(STEPPED_BACK "   138.0 program polls -> steps back until 200.0\n");
+}
+END_TEST
+
+START_TEST(a_program_that_may_sleep_postpones_nothing)
+{
+	steps_back_for_the_second_time();
+	schedule_cq_armed(&s);
+	polls_each_us_for(90);
+	schedule_cq_disarmed(&s);
+	polls_each_us_for(1);
+	expect(STEPPED_BACK "   139.0 program polls -> steps back until 235.0\n");
+}
+END_TEST
+
+static void yield_used(void)
+{
+	const struct schedule_decision yielded = { .action = SCHEDULE_YIELD };
+
+	schedule_yield_returned(&s, &yielded, now_ns - 100 * US, now_ns);
+}
+
+/* It may lose its processor for a slice, and the thread gets one sooner. */
+START_TEST(a_program_beside_strangers_postpones_nothing)
+{
+	steps_back_for_the_second_time();
+	yield_used();
+	polls_each_us_for(100);
+	expect(STEPPED_BACK);
+}
+END_TEST
+
+/* Those beside it are the ranks that it waits for. */
+START_TEST(but_a_rank_does)
+{
+	steps_back_for_the_second_time();
+	yield_used();
+	send_to_two(4);
+	polls_each_us_for(100);
+	expect(STEPPED_BACK "   132.0 program polls -> steps back until 228.0\n");
+}
+END_TEST
+
+/* Its next wait ends when it decides. */
+START_TEST(a_thread_that_was_woken_is_left_alone)
+{
+	steps_back_for_the_second_time();
+	pass(90 * US);
+	schedule_step_back_returned(&s, now_ns, background_cpu, true);
+	polls_on(NEVER);
+	expect(STEPPED_BACK);
+}
+END_TEST
+
+/* A timer of the engine that is due sooner wakes the thread. */
+START_TEST(the_engine_knows_the_new_end)
+{
+	steps_back_for_the_second_time();
+	polls_each_us_for(90);
+	released(now_ns + 95 * US, true);
+	released(now_ns + 70 * US, true);
+	expect(STEPPED_BACK "   132.0 program polls -> steps back until 228.0\n"
+			    "   138.0 engine released -> NOTHING\n"
+			    "   138.0 engine released -> WAKE_BACKGROUND\n");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("schedule_postpone");
+	TCase *tc = tcase_create("traces");
+
+	suite_add_tcase(suite, tc);
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, a_poller_postpones_the_end);
+	tcase_add_test(tc, a_program_that_stops_polling_is_found_out);
+	tcase_add_test(tc, the_first_step_back_ends_as_planned);
+	tcase_add_test(tc, no_step_back_ends_after_a_timer);
+	tcase_add_test(tc, a_program_that_may_sleep_postpones_nothing);
+	tcase_add_test(tc, a_program_beside_strangers_postpones_nothing);
+	tcase_add_test(tc, but_a_rank_does);
+	tcase_add_test(tc, a_thread_that_was_woken_is_left_alone);
+	tcase_add_test(tc, the_engine_knows_the_new_end);
+	return suite_run(suite);
+}
