@@ -11,6 +11,8 @@
 
 /* How long unannounced packets keep every poll asking. */
 #define STRANGERS_NS 1000000u
+/* A datagram between two processes arrives after six to eight reads. */
+#define MANY_LOOKS 16
 /* Cached sums are read again after this time. */
 #define SUMS_NS 50000u
 
@@ -69,6 +71,16 @@ bool arrivals_are_expected(struct progress *progress, uint64_t now_ns)
 	return arrivals->announced != arrivals->taken || arrivals->has_more ||
 	       now_ns >= arrivals->look_ns || now_ns < arrivals->strangers_until_ns ||
 	       atomic_load_explicit(&arrivals->is_readable, memory_order_relaxed);
+}
+
+uint32_t arrivals_looks(struct progress *progress)
+{
+	struct arrivals *arrivals = &progress->arrivals;
+	const bool is_new = arrivals->announced != arrivals->looked_for &&
+			    arrivals->announced != arrivals->taken;
+
+	arrivals->looked_for = arrivals->announced;
+	return is_new ? MANY_LOOKS : 1;
 }
 
 void arrivals_look(struct progress *progress)

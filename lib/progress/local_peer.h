@@ -25,8 +25,9 @@ struct progress;
  * compares the count with what it took.
  *
  * A process announces a datagram before it sends it. The receiver reads its empty socket a few
- * times meanwhile, and gets the datagram 0.8 us sooner than if it began when the send returned. A
- * datagram that has not arrived within ARRIVALS_FLIGHT_NS is lost.
+ * times meanwhile, and gets the datagram 0.8 us sooner than if it began when the send returned. It
+ * reads again at once: a poll in between takes as long as two reads. A datagram that has not
+ * arrived within ARRIVALS_FLIGHT_NS is lost.
  *
  * Senders that announce nothing (other hosts, other instances, the server, multicast) are found by
  * time: the socket is read at least every ARRIVALS_LOOK_NS, and at every call for a while after it
@@ -36,8 +37,9 @@ struct progress;
 struct arrivals {
 	/* Datagrams received; at an empty socket, all that were announced. */
 	uint32_t taken;
-	/* What was announced before the current call of the link. */
-	uint32_t announced;
+	/* What was announced before the current call of the link, and before the last one that
+	 * arrivals_looks() was asked about. */
+	uint32_t announced, looked_for;
 	/* The fewest that were missing at an empty socket since that time; 0: none. */
 	uint32_t missing;
 	uint64_t missing_since_ns;
@@ -54,6 +56,9 @@ void arrivals_announce(struct progress *progress, const struct gid *dst, uint32_
 void arrivals_retract(struct progress *progress, const struct gid *dst, uint32_t slot);
 /* Whether the link must be asked. If so, arrivals_received() follows with what it gave. */
 bool arrivals_are_expected(struct progress *progress, uint64_t now_ns);
+/* How often to ask the link at most, until it gives something. Often if a datagram was announced
+ * since the last call. */
+uint32_t arrivals_looks(struct progress *progress);
 /* The next arrivals_are_expected() returns true. */
 void arrivals_look(struct progress *progress);
 void arrivals_received(struct progress *progress, const struct wire_arrival *arrivals, int n,

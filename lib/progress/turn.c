@@ -282,7 +282,18 @@ static void input(struct rxe_engine *engine, const struct wire_arrival *arrivals
 			rxe_engine_input(engine, &arrivals[i], now_ns);
 }
 
-/* Asks the link once. Returns how many arrived; negative: the link failed. They get the time after
+static int look(struct progress *progress, struct wire_arrival *ret)
+{
+	uint32_t looks = arrivals_looks(progress);
+	int n;
+
+	do {
+		n = device_link_receive(&progress->link, ret, ARRIVALS);
+	} while (n == 0 && --looks > 0);
+	return n;
+}
+
+/* Asks the link. Returns how many arrived; negative: the link failed. They get the time after
  * the call: a peer on this machine may have sent them since the turn began, and has the same clock.
  * *now_ns follows. */
 static int ask_link(struct progress *progress, struct wire_arrival *ret, uint64_t *now_ns)
@@ -294,7 +305,7 @@ static int ask_link(struct progress *progress, struct wire_arrival *ret, uint64_
 		progress->receives_found = 0;
 		return 0;
 	}
-	n = device_link_receive(&progress->link, ret, ARRIVALS);
+	n = look(progress, ret);
 	assert(n <= (int)ARRIVALS);
 	if (n < 0)
 		progress_suspect_descriptors(progress);

@@ -109,6 +109,22 @@ START_TEST(a_datagram_may_be_under_way)
 }
 END_TEST
 
+/* It is under way then. Later it may be lost, or its sender has no processor. */
+START_TEST(a_datagram_is_looked_for_often_once_it_is_announced)
+{
+	ck_assert(poll_at(0, 0, 0));
+	ck_assert_uint_eq(arrivals_looks(&dev->progress), 1);
+	announce(1);
+	ck_assert(poll_at(100, 0, 0));
+	ck_assert_uint_gt(arrivals_looks(&dev->progress), 8);
+	ck_assert(poll_at(200, 0, 0));
+	ck_assert_uint_eq(arrivals_looks(&dev->progress), 1);
+	announce(1);
+	ck_assert(poll_at(300, 2, 1));
+	ck_assert_uint_eq(arrivals_looks(&dev->progress), 1);
+}
+END_TEST
+
 START_TEST(a_lost_datagram_is_waited_for_for_a_while)
 {
 	ck_assert(poll_at(0, 0, 0));
@@ -241,6 +257,7 @@ int main(void)
 	tcase_add_test(tcase, what_was_announced_is_asked_for);
 	tcase_add_test(tcase, a_train_is_one_datagram);
 	tcase_add_test(tcase, a_datagram_may_be_under_way);
+	tcase_add_test(tcase, a_datagram_is_looked_for_often_once_it_is_announced);
 	tcase_add_test(tcase, a_lost_datagram_is_waited_for_for_a_while);
 	tcase_add_test(tcase, a_late_datagram_is_not_lost);
 	tcase_add_test(tcase, a_lost_datagram_is_forgotten_in_traffic);
