@@ -327,9 +327,9 @@ struct schedule_decision schedule_looked(struct schedule *s, const struct schedu
 struct schedule_decision schedule_packet_arrived(struct schedule *s);
 /* Time of the last post or poll. */
 uint64_t schedule_active_at_ns(struct schedule *s);
-/* The program polls at now_ns: whether the background thread, which would only learn that, shall
- * step back for longer. If so, schedule_postponed() returns until when; due_ns: the engine is due.
- * 0: it shall not. */
+/* The program polls at now_ns: whether the background thread's step back is about to end. Then
+ * schedule_postponed() returns its new end, if it has one, else 0. due_ns: when the engine is
+ * due. */
 static inline bool schedule_postpones(struct schedule *s, uint64_t now_ns)
 {
 	const uint64_t at_ns = atomic_load_explicit(&s->postpone_at_ns, memory_order_relaxed);

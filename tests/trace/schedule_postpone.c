@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* When polls postpone the end of the background thread's step back, as traces in virtual time. */
-#include <stdlib.h>
-
 #include "tests/suite.h"
 #include "tests/trace/schedule_fixture.h"
 
@@ -67,7 +65,7 @@ START_TEST(a_poller_postpones_the_end)
 }
 END_TEST
 
-/* A program that stops is found out as soon as if no poll had postponed anything. */
+/* One step back after the last poll that postponed the end. */
 START_TEST(a_program_that_stops_polling_is_found_out)
 {
 	steps_back_for_the_second_time();
@@ -79,7 +77,7 @@ START_TEST(a_program_that_stops_polling_is_found_out)
 }
 END_TEST
 
-/* It could end before the thread knows that the program polls. */
+/* The thread does not know yet whether the program polls on. */
 START_TEST(the_first_step_back_ends_as_planned)
 {
 	yield_unused();
@@ -144,7 +142,7 @@ START_TEST(but_a_rank_does)
 }
 END_TEST
 
-/* Its next wait ends when it decides. */
+/* Its step back is over. */
 START_TEST(a_thread_that_was_woken_is_left_alone)
 {
 	steps_back_for_the_second_time();

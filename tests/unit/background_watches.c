@@ -128,7 +128,7 @@ static uint64_t timer_ns(void)
 	return (uint64_t)at.it_value.tv_sec * 1000000000u + (uint64_t)at.it_value.tv_nsec;
 }
 
-/* In a program that sends to many each poll does. */
+/* A program that sends to many postpones whether or not its yields run others. */
 START_TEST(a_poll_postpones_the_end_of_a_step_back)
 {
 	struct schedule *schedule = &progress->schedule;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine is told about its device, its turns, and what a poll does after one: over a link
- * that the test plays, in a process without a server. */
+/* Turns of the engine, and what a poll does before and after one: over a link that the test plays,
+ * in a process without a server. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +21,6 @@
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/heap.h"
-#include "emu/limits.h"
 #include "emu/supported.h"
 #include "lib/control/client.h"
 #include "lib/control/log.h"
@@ -38,7 +37,6 @@
 #include "tests/unit/thread_named.h"
 
 #define SLOT  3u
-#define OTHER 5u
 #define MS_NS 1000000ull
 
 static struct vb_device *dev;
@@ -174,89 +172,6 @@ static void teardown(void)
 	device_free(dev);
 }
 
-/* The kernel reports twice the size that was asked for. */
-START_TEST(the_window_of_a_local_peer_fits_its_socket)
-{
-	static const struct {
-		enum ctl_link link;
-		uint32_t rcvbuf, window;
-	} rows[] = {
-		{ CTL_LINK_UDP, 0, RXE_WINDOW_BYTES },
-		{ CTL_LINK_UDP, 2 * RXE_WINDOW_BYTES, RXE_WINDOW_BYTES },
-		{ CTL_LINK_UDP, 2 * RXE_WINDOW_BYTES + 2000, RXE_WINDOW_BYTES + 1000 },
-		{ CTL_LINK_UDP, 2 * RXE_WINDOW_LOCAL_BYTES, RXE_WINDOW_LOCAL_BYTES },
-		{ CTL_LINK_UDP, 8 * RXE_WINDOW_LOCAL_BYTES, RXE_WINDOW_LOCAL_BYTES },
-		{ CTL_LINK_MEMORY, 8 * RXE_WINDOW_LOCAL_BYTES, RXE_WINDOW_BYTES },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		dev->info.link = rows[i].link;
-		dev->info.rcvbuf = rows[i].rcvbuf;
-		init_engine();
-		ck_assert_uint_eq(progress->engine->cfg.local_window, rows[i].window);
-	}
-}
-END_TEST
-
-/* What a profile of --profile lacks, the engine refuses. */
-START_TEST(features_that_the_profile_lacks)
-{
-	const struct ctl_profile all = { .atomic_cap = 1,
-					 .mem_mgt_extensions = 1,
-					 .flush = 1,
-					 .atomic_write = 1,
-					 .path_migration = 1,
-					 .rate_limit = 1 };
-	struct ctl_profile *profile = &dev->info.profile;
-	const struct {
-		uint32_t *feature, ops, rights, attrs;
-	} rows[] = {
-		{ &profile->atomic_cap,
-		  1u << RXE_WR_ATOMIC_CMP_AND_SWP | 1u << RXE_WR_ATOMIC_FETCH_AND_ADD,
-		  RXE_REMOTE_ATOMIC, 0 },
-		{ &profile->mem_mgt_extensions, 1u << RXE_WR_SEND_WITH_INV | 1u << RXE_WR_LOCAL_INV,
-		  0, 0 },
-		{ &profile->flush, 1u << RXE_WR_FLUSH, RXE_FLUSH_GLOBAL | RXE_FLUSH_PERSISTENT, 0 },
-		{ &profile->atomic_write, 1u << RXE_WR_ATOMIC_WRITE, 0, 0 },
-		{ &profile->path_migration, 0, 0, RXE_QP_ALT_PATH | RXE_QP_PATH_MIG_STATE },
-		{ &profile->rate_limit, 0, 0, RXE_QP_RATE_LIMIT },
-	};
-	const struct rxe_offer *offer = &progress->engine->cfg.offer;
-
-	*profile = all;
-	init_engine();
-	ck_assert_uint_eq(offer->refused_ops | offer->refused_rights | offer->refused_attrs, 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		*profile = all;
-		*rows[i].feature = 0;
-		init_engine();
-		ck_assert_uint_eq(offer->refused_ops, rows[i].ops);
-		ck_assert_uint_eq(offer->refused_rights, rows[i].rights);
-		ck_assert_uint_eq(offer->refused_attrs, rows[i].attrs);
-	}
-}
-END_TEST
-
-/* A closed window is out of use once no other process is inside an access. This process makes its
- * accesses under the engine lock. */
-START_TEST(a_window_that_others_still_use)
-{
-	const struct rxe_host_ops *ops = progress->engine->cfg.ops;
-	struct ctl_slot *slot = dev->attachment.shared->slot;
-	uint64_t stamp;
-
-	atomic_store(&slot[SLOT].inside, 1);
-	atomic_store(&slot[1].inside, 1);
-	atomic_store(&slot[OTHER].inside, 1);
-	stamp = ops->grace_begin(progress);
-	ck_assert(!ops->grace_over(progress, stamp));
-	atomic_store(&slot[1].inside, 0);
-	ck_assert(!ops->grace_over(progress, stamp));
-	atomic_store(&slot[OTHER].inside, 0);
-	ck_assert(ops->grace_over(progress, stamp));
-}
-END_TEST
-
 /* Without memory for copies a capture has packets without their ICRCs, and the log says so. */
 START_TEST(no_memory_for_complete_arrivals)
 {
@@ -309,6 +224,21 @@ START_TEST(closed_descriptors_are_reported_once)
 	ck_assert(atomic_load(&progress->is_missing_descriptors));
 	receive_one();
 	ck_assert_uint_eq(receives, 0);
+}
+END_TEST
+
+/* The datagram does not arrive: a later poll reads once. */
+START_TEST(an_announced_datagram_is_read_for_at_once)
+{
+	_Atomic uint32_t *announced =
+		&dev->attachment.shared->remote_requests.announced[SLOT].datagrams;
+
+	atomic_fetch_add(announced, 1);
+	progress_poll_once(progress);
+	ck_assert_uint_gt(receives, 8);
+	atomic_store(&receives, 0);
+	progress_poll_once(progress);
+	ck_assert_uint_eq(receives, 1);
 }
 END_TEST
 
@@ -366,8 +296,10 @@ START_TEST(a_poll_with_nothing_to_do_leaves_the_engine_alone)
 	const struct rxe_engine *engine = progress->engine;
 	struct ctl_remote_requests *requests = &dev->attachment.shared->remote_requests;
 	struct heap_entry timer;
-	const uint64_t was_ns = (receive_one(), engine->now_ns);
+	uint64_t was_ns;
 
+	receive_one();
+	was_ns = engine->now_ns;
 	progress_poll_once(progress);
 	ck_assert_uint_eq(engine->now_ns, was_ns);
 	heap_entry_init(&timer);
@@ -665,12 +597,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = { the_window_of_a_local_peer_fits_its_socket,
-				       features_that_the_profile_lacks,
-				       a_window_that_others_still_use,
-				       no_memory_for_complete_arrivals,
+	const TTest *const tests[] = { no_memory_for_complete_arrivals,
 				       descriptors_are_checked_each_10_ms,
 				       closed_descriptors_are_reported_once,
+				       an_announced_datagram_is_read_for_at_once,
 				       a_dry_run_leaves_nothing_in_the_socket,
 				       a_poll_lets_the_engine_hold_acks_for_as_long_as_pays,
 				       a_server_of_many_holds_many_acks,
