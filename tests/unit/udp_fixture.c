@@ -145,13 +145,13 @@ bool arrival_good(const struct wire_arrival *arrival, uint32_t qpn, uint32_t psn
 	       icrc_check(&flow, arrival->id_rule, arrival->ip_id, arrival->p, len) == ICRC_OK;
 }
 
-int refuse_receiving(void)
+int refuse_calls(uint32_t one, uint32_t other, uint32_t error)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_recvmsg, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_recvmmsg, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, other, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_fprog program = { .len = 5, .filter = code };

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "net/link/socket.h"
@@ -222,16 +224,24 @@ static void expect_header(const struct udp_end *a, const struct udp_end *b, uint
 	ck_assert(arrival_good(&got, QPN, 0, 64));
 }
 
-static int hop_limit_of_socket(const struct udp_end *a, bool v4)
+static int option_of_socket(const struct udp_end *a, int level, int option)
 {
 	const struct udp_link *link = (const struct udp_link *)a->link;
 	int value = 0;
 	socklen_t len = sizeof(value);
 
-	ck_assert_int_eq(getsockopt(link->tx_fd[0], v4 ? IPPROTO_IP : IPPROTO_IPV6,
-				    v4 ? IP_TTL : IPV6_UNICAST_HOPS, &value, &len),
-			 0);
+	ck_assert_int_eq(getsockopt(link->tx_fd[0], level, option, &value, &len), 0);
 	return value;
+}
+
+static int hop_limit_of_socket(const struct udp_end *a, bool v4)
+{
+	return option_of_socket(a, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_TTL : IPV6_UNICAST_HOPS);
+}
+
+static int seg_len_of_socket(const struct udp_end *a)
+{
+	return option_of_socket(a, IPPROTO_UDP, UDP_SEGMENT);
 }
 
 static void check_followed_fields(const char *from, const char *to, bool v4)
@@ -261,6 +271,56 @@ START_TEST(followed_fields)
 {
 	check_followed_fields("127.77.0.1", "127.77.0.2", true);
 	check_followed_fields("::1", "::1", false);
+}
+END_TEST
+
+static void expect_whole(const struct udp_end *a, const struct udp_end *b, uint32_t segs,
+			 uint32_t len, uint32_t last)
+{
+	(void)make_train(&train[0], buf[0], a, b, segs, len, last);
+	ck_assert_int_eq(link_send(a->link, train, 1), 1);
+	expect_train(b, segs, len, last, TRAIN_MAX_SEGS);
+}
+
+/* A train of 3 packets, and one of the next alone. */
+static void expect_batch(const struct udp_end *a, const struct udp_end *b, uint32_t len)
+{
+	(void)make_train(&train[0], buf[0], a, b, 3, len, len);
+	train_begin(&train[1], buf[1], a, &b->group.gid, 0);
+	ck_assert(train_packet(&train[1], a, QPN, 3, len));
+	ck_assert_int_eq(link_send(a->link, train, 2), 2);
+	expect_train(b, 4, len, len, TRAIN_MAX_SEGS);
+}
+
+static void check_followed_trains(const char *from, const char *to)
+{
+	struct udp_end a, b;
+
+	open_pair(&a, &b, from, to, true);
+	/* Two programs by turns: the socket follows neither. */
+	for (uint32_t i = 0; i < 40; i++)
+		expect_whole(&a, &b, 2, i % 2 ? 64 : 128, 20);
+	ck_assert_int_eq(seg_len_of_socket(&a), 0);
+	for (uint32_t i = 0; i < 40; i++)
+		expect_whole(&a, &b, 2, 64, 20);
+	ck_assert_int_eq(seg_len_of_socket(&a), 64);
+	/* Trains of other lengths, and packets that are shorter or longer, alone and in a batch. */
+	for (uint32_t len = 16; len <= 256; len += 4) {
+		expect_whole(&a, &b, 1, len, len);
+		expect_whole(&a, &b, 4, len, 16);
+		expect_batch(&a, &b, len);
+	}
+	for (uint32_t i = 0; i < 40; i++)
+		expect_whole(&a, &b, 1, 1024, 1024);
+	ck_assert_int_eq(seg_len_of_socket(&a), 0);
+	ck_assert_uint_eq(a.link->stats.send_errors, 0);
+	close_pair(&a, &b);
+}
+
+START_TEST(followed_trains)
+{
+	check_followed_trains("127.77.0.1", "127.77.0.2");
+	check_followed_trains("::1", "::1");
 }
 END_TEST
 
@@ -383,6 +443,48 @@ START_TEST(too_long)
 }
 END_TEST
 
+/* Older kernels refuse even short packets of a socket that cuts longer ones than its interface
+ * sends. */
+START_TEST(short_packets_after_trains)
+{
+	struct udp_end a, b;
+
+	open_pair(&a, &b, "127.77.0.1", "127.77.0.2", true);
+	for (uint32_t i = 0; i < 40; i++)
+		expect_whole(&a, &b, 2, 2048, 20);
+	ck_assert_int_eq(seg_len_of_socket(&a), 2048);
+	if (set_lo_mtu(1500)) {
+		expect_whole(&a, &b, 1, 64, 64);
+		expect_whole(&a, &b, 3, 1024, 64);
+		(void)set_lo_mtu(65536);
+	}
+	ck_assert_uint_eq(a.link->stats.send_errors, 0);
+	ck_assert_uint_eq(a.says, 0);
+	close_pair(&a, &b);
+}
+END_TEST
+
+/* An interface that takes no trains from a socket. */
+START_TEST(a_socket_that_cuts_is_refused)
+{
+	struct udp_end a, b;
+
+	open_pair(&a, &b, "127.77.0.1", "127.77.0.2", true);
+	for (uint32_t i = 0; i < 40; i++)
+		expect_whole(&a, &b, 2, 64, 20);
+	ck_assert_int_eq(seg_len_of_socket(&a), 64);
+	/* Trains with a control message pass. */
+	if (refuse_calls(SYS_sendto, SYS_sendto, EIO) == 0) {
+		expect_whole(&a, &b, 2, 64, 20);
+		ck_assert_int_eq(seg_len_of_socket(&a), 0);
+		ck_assert_uint_eq(link_max_segs(a.link), TRAIN_MAX_SEGS);
+	}
+	ck_assert_uint_eq(a.link->stats.send_errors, 0);
+	ck_assert_uint_eq(a.says, 0);
+	close_pair(&a, &b);
+}
+END_TEST
+
 START_TEST(polled)
 {
 	struct wire_arrival got;
@@ -409,7 +511,7 @@ START_TEST(receiving_is_refused)
 	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
 	ck_assert_int_eq(link_receive(a.link, &got, 1), 0);
 	ck_assert_uint_eq(a.says, 0);
-	if (refuse_receiving() == 0) {
+	if (refuse_calls(SYS_recvmsg, SYS_recvmmsg, EPERM) == 0) {
 		for (int i = 0; i < 3; i++)
 			ck_assert_int_eq(link_receive(a.link, &got, 1), 0);
 		ck_assert_uint_eq(a.says, 1);
@@ -453,6 +555,7 @@ int main(void)
 	tcase_add_test(tc, many_trains);
 	tcase_add_test(tc, header_fields);
 	tcase_add_test(tc, followed_fields);
+	tcase_add_test(tc, followed_trains);
 	tcase_add_test(tc, wrong_icrc);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("trouble");
@@ -460,6 +563,8 @@ int main(void)
 	tcase_add_test(tc, no_route);
 	tcase_add_test(tc, buffers_full);
 	tcase_add_test(tc, too_long);
+	tcase_add_test(tc, short_packets_after_trains);
+	tcase_add_test(tc, a_socket_that_cuts_is_refused);
 	tcase_add_test(tc, polled);
 	tcase_add_test(tc, receiving_is_refused);
 	tcase_add_test(tc, addresses);

@@ -24,16 +24,18 @@
 #define IPV6_FLOWINFO 11
 #endif
 
-/* What a socket puts into IP headers by itself. */
-struct udp_header {
+/* What a socket does by itself: fields of the IP headers, and the length of the packets that it
+ * cuts longer datagrams into; 0: it cuts none. */
+struct udp_settings {
 	uint8_t traffic_class, hop_limit;
+	uint16_t seg_len;
 };
 
 /* A socket that sends. */
 struct udp_sender {
-	struct udp_header has;
+	struct udp_settings has;
 	/* What the last trains asked for instead, and how many in a row. */
-	struct udp_header wanted;
+	struct udp_settings wanted;
 	uint32_t times;
 };
 

@@ -48,34 +48,59 @@ static size_t put_control(uint8_t *control, size_t used, int level, int type, co
 }
 
 /* 0: the train leaves the hop limit to the link. */
-static struct udp_header header_of(const struct wire_train *train)
+static struct udp_settings settings_for(const struct wire_train *train,
+					const struct udp_settings *has)
 {
-	return (struct udp_header){
+	const uint16_t seg_len = train->len > has->seg_len ? 0 : has->seg_len;
+
+	return (struct udp_settings){
 		.traffic_class = train->traffic_class,
 		.hop_limit = train->hop_limit ? train->hop_limit : UDP_HOP_LIMIT,
+		.seg_len = train->segs > 1 ? train->seg_len : seg_len,
 	};
 }
 
-static bool equal(struct udp_header a, struct udp_header b)
+static bool equal(struct udp_settings a, struct udp_settings b)
 {
-	return a.traffic_class == b.traffic_class && a.hop_limit == b.hop_limit;
+	return a.traffic_class == b.traffic_class && a.hop_limit == b.hop_limit &&
+	       a.seg_len == b.seg_len;
 }
 
-static bool set_header(const struct udp_link *link, int fd, struct udp_header header)
+static bool set_header(const struct udp_link *link, int fd, const struct udp_settings *settings)
 {
 	if (link->family == AF_INET)
-		return socket_set(fd, IPPROTO_IP, IP_TOS, header.traffic_class) == 0 &&
-		       socket_set(fd, IPPROTO_IP, IP_TTL, header.hop_limit) == 0;
-	return socket_set(fd, IPPROTO_IPV6, IPV6_TCLASS, header.traffic_class) == 0 &&
-	       socket_set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, header.hop_limit) == 0;
+		return socket_set(fd, IPPROTO_IP, IP_TOS, settings->traffic_class) == 0 &&
+		       socket_set(fd, IPPROTO_IP, IP_TTL, settings->hop_limit) == 0;
+	return socket_set(fd, IPPROTO_IPV6, IPV6_TCLASS, settings->traffic_class) == 0 &&
+	       socket_set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, settings->hop_limit) == 0;
 }
 
-/* Programs choose one traffic class and hop limit and keep them. The socket has them after a while:
- * control messages cost 0.6 us for each train. */
+static bool set_seg_len(int fd, struct udp_settings *has, uint16_t seg_len)
+{
+	if (seg_len != has->seg_len && socket_set(fd, IPPROTO_UDP, UDP_SEGMENT, seg_len) != 0)
+		return false;
+	has->seg_len = seg_len;
+	return true;
+}
+
+static void set_all(const struct udp_link *link, int fd, struct udp_settings *has,
+		    const struct udp_settings *wanted)
+{
+	if (!set_seg_len(fd, has, wanted->seg_len))
+		return;
+	if (set_header(link, fd, wanted))
+		*has = *wanted;
+	else
+		(void)set_header(link, fd, has);
+}
+
+/* Programs choose one traffic class and hop limit and keep them, and answer each request with a
+ * train of the same shape. The socket has these after a while: control messages cost 0.3 to 0.6 us
+ * for each train. */
 static void follow(struct udp_link *link, const struct wire_train *train)
 {
 	struct udp_sender *sender = &link->sender[train->tx_index];
-	const struct udp_header wanted = header_of(train);
+	const struct udp_settings wanted = settings_for(train, &sender->has);
 
 	if (equal(wanted, sender->has) || gid_is_multicast(&train->dst)) {
 		sender->times = 0;
@@ -86,30 +111,28 @@ static void follow(struct udp_link *link, const struct wire_train *train)
 	if (sender->times < FOLLOW_AFTER)
 		return;
 	sender->times = 0;
-	if (set_header(link, link->tx_fd[train->tx_index], wanted))
-		sender->has = wanted;
-	else
-		(void)set_header(link, link->tx_fd[train->tx_index], sender->has);
+	set_all(link, link->tx_fd[train->tx_index], &sender->has, &wanted);
 }
 
 /* Adds a control message for each field that differs from the socket's settings. */
 static size_t put_controls(const struct udp_link *link, uint8_t *control,
 			   const struct wire_train *train)
 {
-	const struct udp_header has = link->sender[train->tx_index].has, wanted = header_of(train);
+	const struct udp_settings *has = &link->sender[train->tx_index].has;
+	const struct udp_settings wanted = settings_for(train, has);
 	const bool v4 = link->family == AF_INET;
 	const int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
 	const int tos = wanted.traffic_class, ttl = wanted.hop_limit;
 	size_t used = 0;
 
-	if (train->segs > 1)
-		used = put_control(control, used, IPPROTO_UDP, UDP_SEGMENT, &train->seg_len,
-				   sizeof(train->seg_len));
-	if (tos != has.traffic_class)
+	if (wanted.seg_len != has->seg_len)
+		used = put_control(control, used, IPPROTO_UDP, UDP_SEGMENT, &wanted.seg_len,
+				   sizeof(wanted.seg_len));
+	if (tos != has->traffic_class)
 		used = put_control(control, used, level, v4 ? IP_TOS : IPV6_TCLASS, &tos,
 				   sizeof(tos));
 	/* A socket's default hop limit for multicast is 1. */
-	if (ttl != has.hop_limit || gid_is_multicast(&train->dst))
+	if (ttl != has->hop_limit || gid_is_multicast(&train->dst))
 		used = put_control(control, used, level, v4 ? IP_TTL : IPV6_HOPLIMIT, &ttl,
 				   sizeof(ttl));
 	return used;
@@ -208,6 +231,16 @@ static int call_send(int fd, struct mmsghdr *msg, uint32_t n)
 	return rc < 0 ? -1 : 1;
 }
 
+/* Where an interface takes no trains, the kernel refuses all packets of a socket that cuts. True:
+ * it cuts no more. */
+static bool stop_cutting(struct udp_link *link, uint8_t tx_index, int error)
+{
+	struct udp_settings *has = &link->sender[tx_index].has;
+
+	return (error == EIO || error == EINVAL) && has->seg_len &&
+	       set_seg_len(link->tx_fd[tx_index], has, 0);
+}
+
 /* Sends n trains of one socket in one call. Returns how many were sent, or -errno for the first. */
 static int send_batch(struct udp_link *link, const struct wire_train *trains, uint32_t n)
 {
@@ -215,11 +248,11 @@ static int send_batch(struct udp_link *link, const struct wire_train *trains, ui
 
 	assert(n > 0 && n <= UDP_BURST);
 	follow(link, trains);
-	for (uint32_t i = 0; i < n; i++)
-		fill(link, i, &trains[i]);
 	do {
+		for (uint32_t i = 0; i < n; i++)
+			fill(link, i, &trains[i]);
 		rc = call_send(link->tx_fd[trains->tx_index], link->tx.msg, n);
-	} while (rc < 0 && errno == EINTR);
+	} while (rc < 0 && (errno == EINTR || stop_cutting(link, trains->tx_index, errno)));
 	return rc < 0 ? -errno : rc;
 }
 
