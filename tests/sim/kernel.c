@@ -29,12 +29,16 @@ static uint64_t scaled(const struct kernel *kernel, uint64_t ns)
 	return ret ? ret : 1;
 }
 
+static uint64_t draw(struct kernel *kernel, uint64_t below)
+{
+	kernel->random = kernel->random * 6364136223846793005ull + 1442695040888963407ull;
+	return (kernel->random >> 33) % below;
+}
+
 /* Thefts come at random, between half and one and a half times stolen_every_ns apart. */
 static uint64_t time_to_theft_ns(struct kernel *kernel)
 {
-	kernel->random = kernel->random * 6364136223846793005ull + 1442695040888963407ull;
-	return kernel->cfg.stolen_every_ns / 2 +
-	       (kernel->random >> 33) % kernel->cfg.stolen_every_ns;
+	return kernel->cfg.stolen_every_ns / 2 + draw(kernel, kernel->cfg.stolen_every_ns);
 }
 
 /* What its thread does takes longer where the hypervisor takes the processor away meanwhile. */
@@ -66,6 +70,7 @@ void kernel_init(struct kernel *kernel, const struct kernel_cfg *cfg, uint64_t n
 		.now_ns = now_ns,
 		.timer_ns = UINT64_MAX,
 		.stepping = -1,
+		.random = cfg->seed,
 	};
 	for (int i = 0; i < cfg->num_cpus && cfg->stolen_every_ns; i++)
 		kernel->cpu[i].theft_ns = now_ns + time_to_theft_ns(kernel);
@@ -104,6 +109,14 @@ static uint32_t find_queued(const struct kernel *kernel, int cpu)
 	return i;
 }
 
+/* Each processor looks at its own ticks. Otherwise slices of two of them keep in step. */
+static uint64_t slice_ns(struct kernel *kernel)
+{
+	const uint64_t slice_ns = kernel->cfg.slice_ns;
+
+	return is_fair(kernel) ? slice_ns * 3 / 4 + draw(kernel, slice_ns / 2) : slice_ns;
+}
+
 /* Gives an idle processor to a thread of the queue. */
 static void dispatch(struct kernel *kernel, int cpu)
 {
@@ -124,6 +137,7 @@ static void dispatch(struct kernel *kernel, int cpu)
 		.thread = thread,
 		.dispatched_ns = kernel->now_ns,
 		.charged_ns = kernel->now_ns,
+		.slice_ns = slice_ns(kernel),
 		.busy_until_ns = kernel->now_ns + scaled(kernel, SWITCH_NS) + thread->left_ns,
 		.theft_ns = kernel->cpu[cpu].theft_ns,
 	};
@@ -273,7 +287,7 @@ static uint64_t next_event(struct kernel *kernel, int cpu)
 		dispatch(kernel, cpu);
 	if (!at->thread)
 		return UINT64_MAX;
-	slice_end_ns = at->dispatched_ns + kernel->cfg.slice_ns;
+	slice_end_ns = at->dispatched_ns + at->slice_ns;
 	if (at->busy_until_ns <= slice_end_ns || find_queued(kernel, cpu) == kernel->num_queued)
 		return at->busy_until_ns;
 	return slice_end_ns > kernel->now_ns ? slice_end_ns : kernel->now_ns;

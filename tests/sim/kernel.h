@@ -87,7 +87,8 @@ struct kernel_cfg {
 	/* A hypervisor takes each processor away for this long, this often on average; 0: never. */
 	uint64_t stolen_ns, stolen_every_ns;
 	int num_cpus;
-	uint64_t slice_ns;
+	/* fair.h: between three and five quarters of it, by random numbers from the seed. */
+	uint64_t slice_ns, seed;
 	/* FIFO: a thread that has its processor from another's yield keeps it for a time slice: its
 	 * own yields return at once. */
 	bool yields_cost_slices;
@@ -100,7 +101,7 @@ struct kernel_cfg {
 
 struct kernel_cpu {
 	struct kernel_thread *thread; /* NULL: idle */
-	uint64_t dispatched_ns;
+	uint64_t dispatched_ns, slice_ns;
 	bool keeps_slice;
 	uint64_t busy_until_ns;
 	/* fair.c: up to when its thread's virtual run time is charged. */
