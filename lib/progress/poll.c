@@ -107,6 +107,8 @@ static void sleep_on_link(struct progress *progress, const struct schedule_decis
 
 	assert(decision->until_ns >= now_ns);
 	set_wake_up(decision);
+	if (decision->shortens_slice)
+		ctl_slice_shorten();
 	if (link_can_sleep(progress->link.phy))
 		woken = sleep_without_descriptor(progress, awaited, ns);
 	else

@@ -80,12 +80,13 @@
  * threads spin than there are processors where a yield is expensive: it returns after the time
  * slices of all others. Without yields the kernel takes the processor away for as long. A thread
  * that sleeps on the link is run soon after its packet comes. A poller that paid for an expensive
- * yield has a short time slice from then on (lib/control/time_slice.h): EEVDF runs it at once when
- * it wakes up, and takes no more than that slice for a yield. So has a program that sends to many,
- * once a yield ran others: a rank that kept its own slice would have one turn for fourteen of the
- * others. It has its own slice again when it expects nothing more, a rank once it sends to one:
- * with a short one a thread that spins would keep out its background thread, which then has no
- * shorter slice.
+ * yield, or sleeps because a post did, has a short time slice from then on
+ * (lib/control/time_slice.h): EEVDF runs it at once when it wakes up, and takes no more than that
+ * slice for a yield. With its own it would wait for 700 us after each packet. So has a program that
+ * sends to many, once a yield ran others: a rank that kept its own slice would have one turn for
+ * fourteen of the others. It has its own slice again when it expects nothing more, a rank once it
+ * sends to one: with a short one a thread that spins would keep out its background thread, which
+ * then has no shorter slice.
  *
  * The background thread:
  *
@@ -191,6 +192,8 @@ struct schedule_decision {
 	bool is_slow;
 	/* SCHEDULE_SLEEP, SCHEDULE_STEP_BACK: when the thread wakes up, others go on. */
 	bool lets_others_go_on;
+	/* SCHEDULE_SLEEP: before it the thread gets a short time slice. */
+	bool shortens_slice;
 };
 
 /* When something is due; UINT64_MAX: nothing is. */
@@ -253,8 +256,10 @@ struct schedule {
 	/* When the last yield returned soon, and how long there is no other; 0: it did not. */
 	_Atomic uint64_t quiet_at_ns;
 	_Atomic uint64_t quiet_ns;
-	/* When a yield last showed that the machine is oversubscribed. */
+	/* When a yield last showed that the machine is oversubscribed. It was that of a post: the
+	 * next poller that sleeps has its own time slice. */
 	_Atomic uint64_t oversubscribed_at_ns;
+	_Atomic bool shortens_slice;
 	/* When pollers began to wait for a packet; 0: they do not. */
 	_Atomic uint64_t wait_began_ns;
 	struct turns turns;

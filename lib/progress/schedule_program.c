@@ -225,6 +225,8 @@ bool schedule_yield_returned(struct schedule *s, const struct schedule_decision 
 		return yielded->polls && turns_has_many_peers(&s->turns);
 	set(&s->sleep_ns, sleep_min_ns(s));
 	set(&s->oversubscribed_at_ns, now_ns);
+	if (expensive && !yielded->polls)
+		atomic_store(&s->shortens_slice, true);
 	return yielded->polls && (expensive || turns_has_many_peers(&s->turns));
 }
 
@@ -273,6 +275,7 @@ static struct schedule_decision polls_on(struct schedule *s, uint64_t now_ns, ui
 		.until_ns = now_ns + min_u64(due_ns - now_ns, longest_ns),
 		.longest_ns = longest_ns,
 		.lets_others_go_on = server_is_busy(s),
+		.shortens_slice = !server_is_busy(s) && atomic_exchange(&s->shortens_slice, false),
 	};
 }
 

@@ -58,7 +58,10 @@ static struct kernel_next carry_out(struct actor *actor, struct schedule_decisio
 	switch (decision.action) {
 	case SCHEDULE_NOTHING: return actor_run(actor, then, CALL_NS);
 	case SCHEDULE_YIELD: return actor_yields(actor, yield_returned);
-	case SCHEDULE_SLEEP: return sleep_on_link(actor);
+	case SCHEDULE_SLEEP:
+		if (decision.shortens_slice)
+			actor->thread.slice_ns = SHORT_SLICE_NS;
+		return sleep_on_link(actor);
 	case SCHEDULE_WAKE_BACKGROUND:
 		return actor_run(actor, then, program_wake_background(actor->program));
 	case SCHEDULE_WAIT_ON_LINK:

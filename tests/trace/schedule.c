@@ -122,6 +122,26 @@ START_TEST(after_an_expensive_yield_pollers_sleep)
 }
 END_TEST
 
+/* With its own slice, EEVDF would run it long after each packet. */
+START_TEST(after_an_expensive_yield_of_a_post_the_poller_gets_a_short_slice)
+{
+	struct schedule_decision decision = schedule_sent_to_local_peer(&s, now_ns);
+
+	note_decision("program posts", &decision);
+	yields_for(400 * US);
+	for (int i = 0; i < 2; i++) {
+		decision = polls_empty(NEVER);
+		sleeps(&decision, false);
+	}
+	expect("     0.0 program posts -> YIELD\n"
+	       "   400.0 program yielded for 400.0\n"
+	       "   400.0 program polls, finds nothing -> SLEEP until 448.0, short slice\n"
+	       "   400.0 program wakes, packet\n"
+	       "   400.0 program polls, finds nothing -> SLEEP until 448.0\n"
+	       "   400.0 program wakes, packet\n");
+}
+END_TEST
+
 /* The process attaches again, and the machine has as many programs as before. */
 START_TEST(a_new_background_thread_lets_pollers_sleep_on)
 {
@@ -544,6 +564,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, who_posts_yields_again_soon);
 	tcase_add_test(tc, a_peer_on_the_same_processor_gets_every_yield);
 	tcase_add_test(tc, after_an_expensive_yield_pollers_sleep);
+	tcase_add_test(tc, after_an_expensive_yield_of_a_post_the_poller_gets_a_short_slice);
 	tcase_add_test(tc, a_new_background_thread_lets_pollers_sleep_on);
 	tcase_add_test(tc, after_20_ms_a_yield_is_tried_again);
 	tcase_add_test(tc, a_sleep_ends_when_the_engine_is_due);

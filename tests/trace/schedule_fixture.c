@@ -76,9 +76,10 @@ void note_decision(const char *what, const struct schedule_decision *decision)
 	if (decision->action == SCHEDULE_YIELD)
 		yielded = *decision;
 	if (decision->until_ns)
-		note("%s -> %s until %.1f%s\n", what, action_name[decision->action],
+		note("%s -> %s until %.1f%s%s\n", what, action_name[decision->action],
 		     us(decision->until_ns),
-		     decision->lets_others_go_on ? ", lets others go on" : "");
+		     decision->lets_others_go_on ? ", lets others go on" : "",
+		     decision->shortens_slice ? ", short slice" : "");
 	else
 		note("%s -> %s\n", what, action_name[decision->action]);
 }
