@@ -192,7 +192,7 @@ static int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 {
 	bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
 	int err = check(pd, advice, flags, sg_list, num_sge);
-	uintptr_t addr;
+	uintptr_t addr = 0;
 
 	for (uint32_t i = 0; !err && i < num_sge; i++)
 		err = find(pd, write, &sg_list[i], &addr);
