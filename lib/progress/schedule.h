@@ -256,9 +256,9 @@ struct schedule {
 	/* When the last yield returned soon, and how long there is no other; 0: it did not. */
 	_Atomic uint64_t quiet_at_ns;
 	_Atomic uint64_t quiet_ns;
-	/* When a yield last showed that the machine is oversubscribed. It was that of a post: the
-	 * next poller that sleeps has its own time slice. */
+	/* When a yield last showed that the machine is oversubscribed. */
 	_Atomic uint64_t oversubscribed_at_ns;
+	/* A post yielded so: the next poller that sleeps still has its own time slice. */
 	_Atomic bool shortens_slice;
 	/* When pollers began to wait for a packet; 0: they do not. */
 	_Atomic uint64_t wait_began_ns;
