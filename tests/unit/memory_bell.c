@@ -73,16 +73,23 @@ END_TEST
 
 static _Atomic bool is_asleep;
 
+/* The end of the ring for the last packet may end the next sleep, which brings nothing. */
 static void *sleep_and_receive(void *arg)
 {
+	uint32_t packets = 0;
+
 	(void)arg;
-	for (uint32_t i = 0; i < 1000; i++) {
+	while (packets < 1000) {
+		int n;
+
 		if (!link_sleep_begins(b, &rings)) {
 			atomic_store(&is_asleep, true);
 			ck_assert(link_sleep(b, rings, LONG_NS));
 		}
 		link_wait_ended(b, false);
-		expect_packets(b, 1);
+		n = link_receive(b, got, 256);
+		ck_assert_int_ge(n, 0);
+		packets += (uint32_t)n;
 	}
 	return NULL;
 }

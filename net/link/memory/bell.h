@@ -16,7 +16,8 @@ struct memory_bell {
 
 void memory_bell_ring(struct memory_bell *bell);
 /* Sleeps until the bell has rung since it had that many rings, for ns at most. False: the time is
- * over. A signal also ends the sleep. */
+ * over. A signal also ends the sleep, and so does the second half of a ring whose first half ended
+ * the sleep before. */
 bool memory_bell_sleep(struct memory_bell *bell, uint32_t rings, uint64_t ns);
 
 #endif
