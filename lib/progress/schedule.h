@@ -82,11 +82,11 @@
  * that sleeps on the link is run soon after its packet comes. A poller that paid for an expensive
  * yield, or sleeps because a post did, has a short time slice from then on
  * (lib/control/time_slice.h): EEVDF runs it at once when it wakes up, and takes no more than that
- * slice for a yield. With its own it would wait for 700 us after each packet. So has a program that
- * sends to many, once a yield ran others: a rank that kept its own slice would have one turn for
- * fourteen of the others. It has its own slice again when it expects nothing more, a rank once it
- * sends to one: with a short one a thread that spins would keep out its background thread, which
- * then has no shorter slice.
+ * slice for a yield. With its own slice it would wait for 700 us after each packet. So has a
+ * program that sends to many, once a yield ran others: a rank that kept its own slice would have
+ * one turn for fourteen of the others. It has its own slice again when it expects nothing more, a
+ * rank once it sends to one: with a short one a thread that spins would keep out its background
+ * thread, which then has no shorter slice.
  *
  * The background thread:
  *

@@ -73,7 +73,7 @@ static int wait_for(uint64_t ns)
 	return err;
 }
 
-/* The thread may lose its processor until the time is over, before it waits: once more. */
+/* Waits again where the thread lost its processor until the time was over. */
 static int wait_in_time(uint64_t ns)
 {
 	int err = EAGAIN;
@@ -99,7 +99,7 @@ START_TEST(it_ends_with_its_time)
 }
 END_TEST
 
-/* The whole times would be longer than a test may take. */
+/* A thousand waits that do not end with it take longer than a test may. */
 START_TEST(it_ends_with_the_event)
 {
 	ck_assert_int_eq(eventfd_write(channel, 1), 0);
@@ -235,7 +235,8 @@ static void handle_by(int number, int flags)
 	ck_assert_int_eq(sigaction(number, &action, NULL), 0);
 }
 
-/* One after the other, so that the thread gets on between two. */
+/* The next signal follows once the thread has handled the last one: signals in a row would keep it
+ * from its wait. */
 static void *send_signals(void *arg)
 {
 	(void)arg;

@@ -41,8 +41,8 @@ int await(struct link *link, struct wire_arrival *ret, size_t max);
 bool nothing(struct link *link);
 /* Whether the arrival's ICRC is right by its own rule, and its bytes are those of psn. */
 bool arrival_good(const struct wire_arrival *arrival, uint32_t qpn, uint32_t psn, uint32_t len);
-/* Two system calls end with the error, as with a container's seccomp filter, which cannot be
- * removed: each test has a process of its own. 0: they do. */
+/* Two system calls, or one that is named twice, end with the error, as with a container's seccomp
+ * filter, which cannot be removed: each test has a process of its own. 0: they do. */
 int refuse_calls(uint32_t one, uint32_t other, uint32_t error);
 
 #endif

@@ -292,6 +292,13 @@ static void expect_batch(const struct udp_end *a, const struct udp_end *b, uint3
 	expect_train(b, 4, len, len, TRAIN_MAX_SEGS);
 }
 
+static void let_socket_follow(const struct udp_end *a, const struct udp_end *b, uint32_t len)
+{
+	for (uint32_t i = 0; i < 40; i++)
+		expect_whole(a, b, 2, len, 20);
+	ck_assert_int_eq(seg_len_of_socket(a), (int)len);
+}
+
 static void check_followed_trains(const char *from, const char *to)
 {
 	struct udp_end a, b;
@@ -301,9 +308,7 @@ static void check_followed_trains(const char *from, const char *to)
 	for (uint32_t i = 0; i < 40; i++)
 		expect_whole(&a, &b, 2, i % 2 ? 64 : 128, 20);
 	ck_assert_int_eq(seg_len_of_socket(&a), 0);
-	for (uint32_t i = 0; i < 40; i++)
-		expect_whole(&a, &b, 2, 64, 20);
-	ck_assert_int_eq(seg_len_of_socket(&a), 64);
+	let_socket_follow(&a, &b, 64);
 	/* Trains of other lengths, and packets that are shorter or longer, alone and in a batch. */
 	for (uint32_t len = 16; len <= 256; len += 4) {
 		expect_whole(&a, &b, 1, len, len);
@@ -450,9 +455,7 @@ START_TEST(short_packets_after_trains)
 	struct udp_end a, b;
 
 	open_pair(&a, &b, "127.77.0.1", "127.77.0.2", true);
-	for (uint32_t i = 0; i < 40; i++)
-		expect_whole(&a, &b, 2, 2048, 20);
-	ck_assert_int_eq(seg_len_of_socket(&a), 2048);
+	let_socket_follow(&a, &b, 2048);
 	if (set_lo_mtu(1500)) {
 		expect_whole(&a, &b, 1, 64, 64);
 		expect_whole(&a, &b, 3, 1024, 64);
@@ -470,9 +473,7 @@ START_TEST(a_socket_that_cuts_is_refused)
 	struct udp_end a, b;
 
 	open_pair(&a, &b, "127.77.0.1", "127.77.0.2", true);
-	for (uint32_t i = 0; i < 40; i++)
-		expect_whole(&a, &b, 2, 64, 20);
-	ck_assert_int_eq(seg_len_of_socket(&a), 64);
+	let_socket_follow(&a, &b, 64);
 	/* Trains with a control message pass. */
 	if (refuse_calls(SYS_sendto, SYS_sendto, EIO) == 0) {
 		expect_whole(&a, &b, 2, 64, 20);
