@@ -19,12 +19,6 @@ from namespaces import Pair
 from program import Failure, Skip, until
 
 
-def said(instance, pattern):
-    text = instance.command("show").stdout
-    if not re.search(pattern, text, re.MULTILINE):
-        raise Failure(f"rxe_dm show does not say '{pattern}':\n{text}")
-
-
 def shown(build):
     """A failed attempt to connect explains itself, also when its program has exited; listeners and connections are listed."""
     with Instance(build, "cm_show") as instance:
@@ -32,17 +26,17 @@ def shown(build):
         address, port = instance.address, free_port()
         common = ["rping", "-a", address, "-p", str(port)]
         instance.run(common + ["-c", "-C", "1"], expect=None)
-        said(instance, rf"^  \d+ s ago, process \d+, tcp {address}:\d+ -> {address}:{port}: "
-                       rf"no listener on port {port} at {address}: start the server first$")
+        instance.need_shown(rf"^  \d+ s ago, process \d+, tcp {address}:\d+ -> {address}:{port}: "
+                            rf"no listener on port {port} at {address}: start the server first$")
         failure = instance.show()["rdma_failures"][0]
         if failure["event"] != "REJECTED" or failure["status"] != 8 or failure["remote"] != f"{address}:{port}":
             raise Failure(f"rxe_dm show --json: {failure}")
         server = instance.start(common + ["-s", "-P"])
         server.wait_until(lambda: listeners(instance), "listener")
-        said(instance, rf"^  tcp +{address}:{port} listening, process {server.pid}, 0 of \d+ requests not read")
+        instance.need_shown(rf"^  tcp +{address}:{port} listening, process {server.pid}, 0 of \d+ requests not read")
         client = instance.start(common + ["-c"])
         client.wait_until(lambda: len(connections(instance)) == 2, "connection")
-        said(instance, rf"^  tcp +{address}:\d+ -> {address}:{port} established, process {client.pid}, QP \w+, peer QP \w+")
+        instance.need_shown(rf"^  tcp +{address}:\d+ -> {address}:{port} established, process {client.pid}, QP \w+, peer QP \w+")
 
 
 def listeners(instance):
@@ -64,7 +58,7 @@ def rules(build):
         add(instance, "cm_reject reason=26 nth=1")
         if "RDMA_CM_EVENT_REJECTED, error 26" not in instance.run(client, expect=None):
             raise Failure("a request was not rejected by the rule")
-        said(instance, r"refused: its port has a smaller MTU \(reject reason 26\): give both interfaces the same$")
+        instance.need_shown(r"refused: its port has a smaller MTU \(reject reason 26\): give both interfaces the same$")
         add(instance, "verb name=rdma_resolve_addr errno=ENOBUFS nth=1")
         if "rdma_resolve_addr: No buffer space available" not in instance.run(client, expect=None):
             raise Failure("rdma_resolve_addr did not fail by the rule")
@@ -201,7 +195,7 @@ def backlog_overflow(build):
         server.kill(signal.SIGSTOP)
         client = crowd.hold(10)
         until(lambda: listeners(instance)[0]["dropped"] >= 6, "request beyond the backlog")
-        said(instance, r"4 of 4 requests not read, \d+ requests dropped: the backlog was full")
+        instance.need_shown(r"4 of 4 requests not read, \d+ requests dropped: the backlog was full")
         server.kill(signal.SIGCONT)
         crowd.established(client, 10)
 
@@ -301,7 +295,7 @@ def nobody_there(build):
             text = here.run(["rping", "-c", "-a", nobody, "-C", "1"], expect=None)
             if "RDMA_CM_EVENT_ADDR_ERROR, error -110" not in text:
                 raise Failure(f"no ADDR_ERROR:\n{text}")
-            said(here, rf"nobody on the device's Ethernet answers for {nobody}")
+            here.need_shown(rf"nobody on the device's Ethernet answers for {nobody}")
             if not v6:
                 text = here.run(["rping", "-c", "-a", "10.78.0.1", "-C", "1"], expect=None)
                 if "RDMA_CM_EVENT_ADDR_ERROR, error -101" not in text:
@@ -354,8 +348,8 @@ def refused_here(build):
         server = here.start(words, title="ib_read_bw (server)")
         server.wait_until(lambda: listeners(here), "listener")
         there.run([*words, here.address], expect=None)
-        said(there, rf"tcp {there.address}:\d+ -> {here.address}:\d+: the program asked for initiator_depth 4, its device has 3 READs "
-                    r"and atomics: ask for at most 3, or raise max_qp_init_rd_atom in the device's profile")
+        there.need_shown(rf"tcp {there.address}:\d+ -> {here.address}:\d+: the program asked for initiator_depth 4, its device has 3 READs "
+                         r"and atomics: ask for at most 3, or raise max_qp_init_rd_atom in the device's profile")
         failure = there.show()["rdma_failures"][-1]
         if (failure["event"], failure["status"], failure["asked"], failure["most"]) != ("CONNECT_ERROR", -22, 4, 3):
             raise Failure(f"rxe_dm show --json: {failure}")
@@ -365,7 +359,7 @@ def refused_here(build):
         add(there, "verb name=ibv_modify_qp errno=EIO nth=3")
         if "RDMA_CM_EVENT_CONNECT_ERROR, error -5" not in there.run([*common, "-c"], expect=None):
             raise Failure("the queue pair was moved")
-        said(there, r"own queue pair did not go to RTS \(Input/output error\): ")
+        there.need_shown(r"own queue pair did not go to RTS \(Input/output error\): ")
 
 
 CASES = {

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -90,6 +91,12 @@ class Instance:
         if shown.returncode != 0:
             raise Failure(f"rxe_dm show --json: {shown.returncode}: {shown.stderr}")
         return json.loads(shown.stdout)
+
+    def need_shown(self, pattern):
+        """rxe_dm show must print a line that matches."""
+        text = self.command("show").stdout
+        if not re.search(pattern, text, re.MULTILINE):
+            raise Failure(f"rxe_dm show does not say '{pattern}':\n{text}")
 
     def server_pid(self):
         shown = self.command("show", "--json")
