@@ -199,13 +199,14 @@ static void check_program(const struct program *program)
 static void check_conversation(const struct actor *actor)
 {
 	const uint64_t longest_ns = 4 * bound_ns + PROGRAM_HELD_MAX_NS + programs.cfg.think_max_ns;
+	const struct actor *peer = actor->qp->peer->actor;
 	uint64_t last_ns = actor->found_at_ns;
 
-	if (last_ns < actor->peer->found_at_ns)
-		last_ns = actor->peer->found_at_ns;
+	if (last_ns < peer->found_at_ns)
+		last_ns = peer->found_at_ns;
 	if (programs.kernel.now_ns - last_ns > longest_ns)
 		fail("programs %d and %d have exchanged nothing for %.1f us",
-		     number(actor->program), number(actor->peer->program),
+		     number(actor->program), number(peer->program),
 		     us(programs.kernel.now_ns - last_ns));
 }
 

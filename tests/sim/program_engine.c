@@ -18,10 +18,10 @@ uint64_t program_deadline_ns(const struct program *program)
 {
 	uint64_t ret = NEVER;
 
-	for (uint32_t i = 0; i < program->num_threads; i++) {
-		ret = smaller(ret, program->thread[i].ack_due_ns);
-		ret = smaller(ret, program->thread[i].held_until_ns);
-		ret = smaller(ret, program->thread[i].retry_at_ns);
+	for (const struct queue_pair *qp = program->qps; qp; qp = qp->next) {
+		ret = smaller(ret, qp->ack_due_ns);
+		ret = smaller(ret, qp->held_until_ns);
+		ret = smaller(ret, qp->retry_at_ns);
 	}
 	return ret;
 }
@@ -38,12 +38,11 @@ struct schedule_timers program_timers(struct program *program)
 
 static bool is_expecting(const struct program *program)
 {
-	for (uint32_t i = 0; i < program->num_threads; i++) {
-		const struct actor *actor = &program->thread[i];
+	for (const struct queue_pair *qp = program->qps; qp; qp = qp->next) {
+		const struct actor *actor = qp->actor;
 		const bool has_receives = actor->role == ROLE_POLLS || actor->role == ROLE_EVENTS;
 
-		if (!actor->done &&
-		    (has_receives || (actor->role == ROLE_MEMORY && actor->unacked)))
+		if (!actor->done && (has_receives || (actor->role == ROLE_MEMORY && qp->unacked)))
 			return true;
 	}
 	return false;
@@ -73,9 +72,9 @@ uint64_t actor_release(struct actor *actor)
 }
 
 /* Returns the processor time of the sender. */
-static uint64_t deliver(struct actor *to, enum packet_kind kind)
+static uint64_t deliver(struct queue_pair *to, enum packet_kind kind)
 {
-	struct program *program = to->program;
+	struct program *program = to->actor->program;
 	const uint32_t place = program->socket_tail++ % PROGRAM_SOCKET;
 
 	assert(program->socket_tail - program->socket_head <= PROGRAM_SOCKET);
@@ -88,26 +87,27 @@ static uint64_t deliver(struct actor *to, enum packet_kind kind)
 }
 
 /* The timer runs from the first message that is not acknowledged. */
-static void start_timer(struct actor *actor)
+static void start_timer(struct queue_pair *qp)
 {
-	const struct program *program = actor->program;
+	const struct program *program = qp->actor->program;
 	const uint64_t timeout_ns = program->programs->cfg.timeout_ns;
 
 	if (timeout_ns)
-		actor->retry_at_ns = program->engine_now_ns + timeout_ns;
+		qp->retry_at_ns = program->engine_now_ns + timeout_ns;
 }
 
-static uint64_t send_all(struct actor *actor)
+static uint64_t send_all(struct queue_pair *qp)
 {
 	uint64_t took_ns = 0;
 
-	if (actor->to_send > 0 && actor->retry_at_ns == NEVER)
-		start_timer(actor);
-	for (; actor->to_send > 0; actor->to_send--) {
-		schedule_sent_to(&actor->program->schedule, &actor->peer->program->presence);
-		took_ns += deliver(actor->peer, PACKET_MESSAGE);
-		actor->unacked = true;
-		actor->ack_due_ns = NEVER;
+	if (qp->to_send > 0 && qp->retry_at_ns == NEVER)
+		start_timer(qp);
+	for (; qp->to_send > 0; qp->to_send--) {
+		schedule_sent_to(&qp->actor->program->schedule,
+				 &qp->peer->actor->program->presence);
+		took_ns += deliver(qp->peer, PACKET_MESSAGE);
+		qp->unacked = true;
+		qp->ack_due_ns = NEVER;
 	}
 	return took_ns;
 }
@@ -117,8 +117,8 @@ uint64_t program_transmit(struct program *program)
 {
 	uint64_t took_ns = 0;
 
-	for (uint32_t i = 0; i < program->num_threads; i++) {
-		if (program->thread[i].to_send == 0)
+	for (struct queue_pair *qp = program->qps; qp; qp = qp->next) {
+		if (qp->to_send == 0)
 			continue;
 		if (program_clock_ns(program) >= program->refuses_until_ns &&
 		    program_chance(program, program->programs->cfg.refused))
@@ -130,61 +130,61 @@ uint64_t program_transmit(struct program *program)
 				program->unsent_since_ns = program_clock_ns(program);
 			return took_ns;
 		}
-		took_ns += send_all(&program->thread[i]);
+		took_ns += send_all(qp);
 	}
 	program->unsent_since_ns = 0;
 	return took_ns;
 }
 
 /* The peer has taken the message, so it gets the duplicate for an ACK. */
-static void ack_timer_expired(struct actor *actor)
+static void ack_timer_expired(struct queue_pair *qp)
 {
-	actor->retries++;
-	actor->program->programs->observer->timed_out(actor->program, actor->retries);
-	start_timer(actor);
-	deliver(actor->peer, PACKET_DUPLICATE);
+	qp->retries++;
+	qp->actor->program->programs->observer->timed_out(qp->actor->program, qp->retries);
+	start_timer(qp);
+	deliver(qp->peer, PACKET_DUPLICATE);
 }
 
 static void expire(struct program *program)
 {
-	for (uint32_t i = 0; i < program->num_threads; i++) {
-		struct actor *actor = &program->thread[i];
-
-		if (actor->held_until_ns <= program->engine_now_ns) {
-			actor->to_send += actor->held;
-			actor->held = 0;
-			actor->held_until_ns = NEVER;
+	for (struct queue_pair *qp = program->qps; qp; qp = qp->next) {
+		if (qp->held_until_ns <= program->engine_now_ns) {
+			qp->to_send += qp->held;
+			qp->held = 0;
+			qp->held_until_ns = NEVER;
 		}
-		if (actor->ack_due_ns <= program->engine_now_ns) {
-			actor->ack_due_ns = NEVER;
-			deliver(actor->peer, PACKET_ACK);
+		if (qp->ack_due_ns <= program->engine_now_ns) {
+			qp->ack_due_ns = NEVER;
+			deliver(qp->peer, PACKET_ACK);
 		}
-		if (actor->retry_at_ns <= program->engine_now_ns)
-			ack_timer_expired(actor);
+		if (qp->retry_at_ns <= program->engine_now_ns)
+			ack_timer_expired(qp);
 	}
 }
 
-static void acknowledged(struct actor *actor)
+static void acknowledged(struct queue_pair *qp)
 {
-	actor->unacked = false;
-	actor->retry_at_ns = NEVER;
-	actor->retries = 0;
+	qp->unacked = false;
+	qp->retry_at_ns = NEVER;
+	qp->retries = 0;
 }
 
-static void message_arrived(struct actor *actor)
+static void message_arrived(struct queue_pair *qp)
 {
+	struct actor *actor = qp->actor;
 	struct program *program = actor->program;
 
-	acknowledged(actor);
+	acknowledged(qp);
 	if (actor->role == ROLE_SLEEPS || actor->role == ROLE_BUSY) {
 		actor->found++;
 		actor->found_at_ns = program_clock_ns(program);
-		actor->to_send += !program->programs->finishing;
+		qp->to_send += !program->programs->finishing;
 		return;
 	}
-	actor->completions++;
-	if (actor->ack_due_ns == NEVER)
-		actor->ack_due_ns =
+	actor->cq[actor->cq_tail++ % PROGRAM_CQ] = qp;
+	assert(actor->cq_tail - actor->cq_head <= PROGRAM_CQ);
+	if (qp->ack_due_ns == NEVER)
+		qp->ack_due_ns =
 			program->engine_now_ns +
 			(program->programs->cfg.holds_acks
 				 ? schedule_ack_hold_ns(&program->schedule, program->engine_now_ns)

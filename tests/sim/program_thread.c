@@ -74,10 +74,15 @@ static struct kernel_next carry_out(struct actor *actor, struct schedule_decisio
 	return actor_exits();
 }
 
+static bool has_completion(const struct actor *actor)
+{
+	return actor->cq_head != actor->cq_tail;
+}
+
 /* A thread that polls for an event knows only once it looks. */
 static bool has_come(const struct actor *actor)
 {
-	return actor->after_poll != event_spin && actor->completions > 0;
+	return actor->after_poll != event_spin && has_completion(actor);
 }
 
 static struct schedule_decision sleep_always(struct actor *actor)
@@ -256,16 +261,17 @@ static struct kernel_next transmitted(struct actor *actor)
 static struct kernel_next posted(struct actor *actor)
 {
 	struct program *program = actor->program;
-	const bool was_idle = !actor->unacked;
+	struct queue_pair *qp = actor->qp;
+	const bool was_idle = !qp->unacked;
 	uint64_t took_ns;
 
 	actor->now_ns = program->engine_now_ns = program_clock_ns(program);
 	if (program_chance(program, program->programs->cfg.held)) {
-		actor->held += actor->to_post;
-		actor->held_until_ns =
+		qp->held += actor->to_post;
+		qp->held_until_ns =
 			actor->now_ns + programs_random(program->programs, PROGRAM_HELD_MAX_NS);
 	} else {
-		actor->to_send += actor->to_post;
+		qp->to_send += actor->to_post;
 	}
 	actor->to_post = 0;
 	actor->found_nothing = false;
@@ -289,8 +295,8 @@ static struct kernel_next found(struct actor *actor)
 	const struct programs_cfg *cfg = &actor->program->programs->cfg;
 	uint64_t took_ns = program_clock_call_ns(actor->program);
 
-	assert(actor->completions > 0);
-	actor->completions--;
+	assert(has_completion(actor));
+	actor->qp = actor->cq[actor->cq_head++ % PROGRAM_CQ];
 	actor->found++;
 	actor->found_at_ns = program_clock_ns(actor->program);
 	actor->to_post++;
@@ -313,7 +319,7 @@ static void polled_found(struct actor *actor)
 /* vb_cq_take(). A program that takes events goes back to sleep when there is nothing to take. */
 static struct kernel_next take(struct actor *actor)
 {
-	if (actor->completions > 0) {
+	if (has_completion(actor)) {
 		polled_found(actor);
 		return found(actor);
 	}
@@ -324,7 +330,7 @@ static struct kernel_next take(struct actor *actor)
 
 static struct kernel_next spin_on_memory(struct actor *actor)
 {
-	if (actor->completions > 0)
+	if (has_completion(actor))
 		return found(actor);
 	if (actor->program->programs->finishing)
 		return get_message(actor);
@@ -409,7 +415,7 @@ static struct kernel_next armed(struct actor *actor)
 
 	assert(!actor->armed);
 	program->engine_now_ns = program_clock_ns(program);
-	if (actor->completions > 0) {
+	if (has_completion(actor)) {
 		actor->events++;
 	} else {
 		actor->armed = true;
@@ -424,7 +430,7 @@ static struct kernel_next armed(struct actor *actor)
 
 static struct kernel_next took(struct actor *actor)
 {
-	if (actor->completions > 0)
+	if (has_completion(actor))
 		return take(actor);
 	return actor->armed ? event_spin(actor) : actor_lock(actor, armed);
 }

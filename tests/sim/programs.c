@@ -33,9 +33,6 @@ static void add_actor(struct program *program, struct actor *actor, actor_step s
 		.thread = { .next = step_actor, .pinned = pinned },
 		.program = program,
 		.step = step,
-		.held_until_ns = NEVER,
-		.ack_due_ns = NEVER,
-		.retry_at_ns = NEVER,
 		.found_at_ns = program_clock_ns(program),
 	};
 	kernel_add(&program->programs->kernel, &actor->thread);
@@ -66,14 +63,39 @@ static struct actor *add_thread(struct program *program, enum program_role role,
 	return actor;
 }
 
+static struct queue_pair *add_qp(struct programs *programs, struct actor *actor)
+{
+	struct queue_pair *qp = &programs->qp[programs->num_qps++];
+	struct queue_pair **last = &actor->program->qps;
+
+	assert(programs->num_qps <= PROGRAMS_MAX_QPS);
+	*qp = (struct queue_pair){
+		.actor = actor,
+		.held_until_ns = NEVER,
+		.ack_due_ns = NEVER,
+		.retry_at_ns = NEVER,
+	};
+	while (*last)
+		last = &(*last)->next;
+	*last = qp;
+	actor->qp = qp;
+	return qp;
+}
+
+static void connect(struct programs *programs, struct actor *first, struct actor *second)
+{
+	struct queue_pair *a = add_qp(programs, first), *b = add_qp(programs, second);
+
+	a->peer = b;
+	b->peer = a;
+}
+
 void programs_connect(struct programs *programs, struct program *a, enum program_role role_a,
 		      struct program *b, enum program_role role_b, int pinned)
 {
 	struct actor *first = add_thread(a, role_a, pinned);
-	struct actor *second = add_thread(b, role_b, pinned);
 
-	first->peer = second;
-	second->peer = first;
+	connect(programs, first, add_thread(b, role_b, pinned));
 	first->to_post = programs->cfg.window;
 }
 

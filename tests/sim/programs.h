@@ -15,7 +15,9 @@
 #define PROGRAMS_MAX	    256
 #define PROGRAM_MAX_THREADS 2
 #define PROGRAMS_MAX_HOGS   16
+#define PROGRAMS_MAX_QPS    512
 #define PROGRAM_SOCKET	    64
+#define PROGRAM_CQ	    64
 /* A timer holds a message for no longer. */
 #define PROGRAM_HELD_MAX_NS 3000000u
 
@@ -40,7 +42,24 @@ struct program;
 struct actor;
 typedef struct kernel_next (*actor_step)(struct actor *actor);
 
-/* A thread. One of the program has one end of a conversation. */
+/* One end of a conversation. */
+struct queue_pair {
+	/* Who posts to it and takes its messages. */
+	struct actor *actor;
+	struct queue_pair *peer;
+	/* The next one of the program. */
+	struct queue_pair *next;
+	/* Under the engine lock: messages to send, messages that a timer holds, its time. */
+	uint32_t to_send, held;
+	uint64_t held_until_ns, ack_due_ns;
+	/* Something was sent that the peer has not acknowledged. */
+	bool unacked;
+	/* Expiry of the local ACK timer, retries spent since the last packet of the peer. */
+	uint64_t retry_at_ns;
+	uint32_t retries;
+};
+
+/* A thread. */
 struct actor {
 	struct kernel_thread thread;
 	struct program *program;
@@ -52,20 +71,15 @@ struct actor {
 	bool arrived, found_nothing;
 
 	/* A thread of the program. */
-	struct actor *peer;
 	enum program_role role;
+	/* What it posts next, and to which queue pair. */
+	struct queue_pair *qp;
 	uint32_t to_post;
-	/* Under the engine lock: messages to send, messages that a timer holds, its time. */
-	uint32_t to_send, held;
-	uint64_t held_until_ns, ack_due_ns;
-	/* Something was sent that the peer has not acknowledged. */
-	bool unacked;
-	/* Expiry of the local ACK timer, retries spent since the last packet of the peer. */
-	uint64_t retry_at_ns;
-	uint32_t retries;
-	uint32_t completions, events;
+	/* Its completion queue: whose messages have come. */
+	struct queue_pair *cq[PROGRAM_CQ];
+	uint32_t cq_head, cq_tail, events;
 	bool armed, done;
-	/* Messages of its peer that it has found, and when the last one. */
+	/* Messages that it has found, and when the last one. */
 	uint64_t found, found_at_ns;
 };
 
@@ -76,7 +90,7 @@ enum packet_kind {
 };
 
 struct packet {
-	struct actor *to;
+	struct queue_pair *to;
 	enum packet_kind kind;
 	uint64_t arrived_ns;
 };
@@ -94,6 +108,7 @@ struct program {
 	bool wake_pending;
 	struct actor background, thread[PROGRAM_MAX_THREADS];
 	uint32_t num_threads;
+	struct queue_pair *qps;
 };
 
 /* What the oracle receives. */
@@ -148,6 +163,8 @@ struct programs {
 	bool finishing;
 	struct program program[PROGRAMS_MAX];
 	uint32_t num;
+	struct queue_pair qp[PROGRAMS_MAX_QPS];
+	uint32_t num_qps;
 	struct kernel_thread hog[PROGRAMS_MAX_HOGS];
 	uint32_t num_hogs;
 };
