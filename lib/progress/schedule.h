@@ -50,7 +50,7 @@
  *
  * Whose turn? A client of a busy server waits for long, and always for the same peer. Its yield
  * runs other clients, which only wait too, and the server gets the processor last. So a process
- * whose waits mostly take more than 320 units, and which seldom sends to another peer than before,
+ * whose waits mostly take more than 160 units, and which seldom sends to another peer than before,
  * waits its turn: it sleeps at once, also while its peer runs. Processes that each send to many, as
  * the ranks of a collective operation, yield: a yield runs those that they wait for. Peers on other
  * hosts count as many. A process shows in shared memory whether it sends to many. The turn of such
@@ -84,7 +84,9 @@
  * (lib/control/time_slice.h): EEVDF runs it at once when it wakes up, and takes no more than that
  * slice for a yield. With its own slice it would wait for 700 us after each packet. So has a
  * program that sends to many, once a yield ran others: a rank that kept its own slice would have
- * one turn for fourteen of the others. It has its own slice again when it expects nothing more, a
+ * one turn for fourteen of the others. Its background thread then takes its packets, so its polls
+ * find all they expect and never back off. So a program that sends to many and was away for 32
+ * units yields once, to learn it. It has its own slice again when it expects nothing more, a
  * rank once it sends to one: with a short one a thread that spins would keep out its background
  * thread, which then has no shorter slice.
  *
@@ -258,6 +260,8 @@ struct schedule {
 	_Atomic uint64_t quiet_ns;
 	/* When a yield last showed that the machine is oversubscribed. */
 	_Atomic uint64_t oversubscribed_at_ns;
+	/* A poller that yielded has a short time slice. */
+	_Atomic bool has_short_slice;
 	/* A post yielded so: the next poller that sleeps still has its own time slice. */
 	_Atomic bool shortens_slice;
 	/* When pollers began to wait for a packet; 0: they do not. */

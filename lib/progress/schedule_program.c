@@ -46,7 +46,7 @@
 #define PEER_QUIET 40u
 
 /* A wait for a packet that takes longer is long: a sleep adds little to it. */
-#define WAIT_LONG 320u
+#define WAIT_LONG 160u
 
 static uint64_t sleep_min_ns(const struct schedule *s)
 {
@@ -203,12 +203,27 @@ void schedule_call_measured(struct schedule *s, uint64_t took_ns)
 	call_cost_measured(&s->cost, took_ns);
 }
 
+/* Returns whether the poller that yielded gets a short time slice. */
+static bool yield_ran_others(struct schedule *s, const struct schedule_decision *yielded,
+			     uint64_t took_ns, uint64_t now_ns)
+{
+	const bool expensive = took_ns > units_up_to(s, YIELD_EXPENSIVE, SLICE_NS);
+
+	set(&s->quiet_ns, 0);
+	if (!expensive && (took_ns <= units(s, YIELD_WANTED) || !turns_must_wait(&s->turns)))
+		return yielded->polls && turns_has_many_peers(&s->turns);
+	set(&s->sleep_ns, sleep_min_ns(s));
+	set(&s->oversubscribed_at_ns, now_ns);
+	if (expensive && !yielded->polls)
+		atomic_store(&s->shortens_slice, true);
+	return yielded->polls && (expensive || turns_has_many_peers(&s->turns));
+}
+
 bool schedule_yield_returned(struct schedule *s, const struct schedule_decision *yielded,
 			     uint64_t asked_ns, uint64_t now_ns)
 {
 	const uint64_t took_ns = now_ns - asked_ns;
 	const uint64_t quiet_ns = get(&s->quiet_ns);
-	bool expensive;
 
 	assert(yielded->action == SCHEDULE_YIELD && now_ns >= asked_ns);
 	if (yielded->polls)
@@ -219,15 +234,10 @@ bool schedule_yield_returned(struct schedule *s, const struct schedule_decision 
 		set(&s->quiet_at_ns, now_ns);
 		return false;
 	}
-	set(&s->quiet_ns, 0);
-	expensive = took_ns > units_up_to(s, YIELD_EXPENSIVE, SLICE_NS);
-	if (!expensive && (took_ns <= units(s, YIELD_WANTED) || !turns_must_wait(&s->turns)))
-		return yielded->polls && turns_has_many_peers(&s->turns);
-	set(&s->sleep_ns, sleep_min_ns(s));
-	set(&s->oversubscribed_at_ns, now_ns);
-	if (expensive && !yielded->polls)
-		atomic_store(&s->shortens_slice, true);
-	return yielded->polls && (expensive || turns_has_many_peers(&s->turns));
+	if (!yield_ran_others(s, yielded, took_ns, now_ns))
+		return false;
+	atomic_store_explicit(&s->has_short_slice, true, memory_order_relaxed);
+	return true;
 }
 
 struct schedule_decision schedule_packet_arrived(struct schedule *s)
@@ -308,13 +318,24 @@ static bool yields_itself(struct schedule *s)
 	return ret;
 }
 
+/* Who sends to many, was away, and has its own time slice: a yield shows whether others had the
+ * processor. */
+static bool wants_short_slice(struct schedule *s, uint64_t now_ns)
+{
+	return turns_has_many_peers(&s->turns) && !is_quiet(s, now_ns, QUIET_MAX) &&
+	       !atomic_load_explicit(&s->has_short_slice, memory_order_relaxed);
+}
+
 struct schedule_decision schedule_poll_began(struct schedule *s, uint64_t now_ns, int cpu)
 {
 	const bool serves_many = turns_has_many_peers(&s->turns);
 	const uint64_t due_ns = get(&s->idle_until_ns);
-	const bool is_slow = due_ns && is_slow_after(s, get(&s->last_poll_ns), now_ns);
+	const bool was_away = is_slow_after(s, get(&s->last_poll_ns), now_ns);
+	const bool is_slow = due_ns && was_away;
 
 	schedule_polled(s, now_ns, cpu);
+	if (was_away && wants_short_slice(s, now_ns))
+		return decide_yield(s, true);
 	if (!due_ns || (is_slow && serves_many && yields_itself(s)))
 		return decide(SCHEDULE_NOTHING);
 	if (is_slow && !serves_many)
@@ -364,7 +385,11 @@ bool schedule_polled_found(struct schedule *s, uint64_t now_ns)
 
 	set(&s->idle_until_ns, 0);
 	set(&s->polled_at_ns, more ? now_ns : FOUND_ALL_NS);
-	return !more && !turns_has_many_peers(&s->turns);
+	if (more || turns_has_many_peers(&s->turns))
+		return false;
+	if (atomic_load_explicit(&s->has_short_slice, memory_order_relaxed))
+		atomic_store_explicit(&s->has_short_slice, false, memory_order_relaxed);
+	return true;
 }
 
 static bool was_back_soon(struct schedule *s, uint64_t away_ns)

@@ -241,6 +241,8 @@ static bool preempts(const struct kernel *kernel, const struct kernel_thread *th
 	const struct kernel_thread *running = at->thread;
 	const struct sums sums = sum(kernel, cpu);
 
+	if (thread->is_batch)
+		return false;
 	if (!is_eevdf(kernel))
 		return difference(running->vruntime_ns, thread->vruntime_ns) > GRANULARITY_NS;
 	return is_eligible(&sums, thread) &&

@@ -58,6 +58,8 @@ struct kernel_thread {
 	int64_t lag_ns;
 	/* CFS: it has just yielded. */
 	bool skipped;
+	/* fair.c: of the policy SCHED_BATCH; it preempts no thread when it wakes up. */
+	bool is_batch;
 };
 
 /* When a woken thread runs, where no processor is idle. */

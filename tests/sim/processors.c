@@ -327,7 +327,7 @@ static void add_pairs(uint32_t pairs)
 
 static enum program_role choose_role(bool begins)
 {
-	return (enum program_role)below(begins ? ROLE_SLEEPS : NUM_ROLES);
+	return (enum program_role)below(begins ? ROLE_SLEEPS : ROLE_RANK);
 }
 
 static void add_mixed(uint32_t pairs)

@@ -23,6 +23,7 @@ bool program_chance(struct program *program, uint32_t in_1000);
 
 /* program_actor.c: the actor's next step, and what its thread does until then. */
 struct kernel_next actor_run(struct actor *actor, actor_step step, uint64_t ns);
+struct kernel_next actor_yields_at_once(struct actor *actor, actor_step step);
 /* Measures a system call first where the actor's decision says so. */
 struct kernel_next actor_yields(struct actor *actor, actor_step step);
 struct kernel_next actor_waits(struct actor *actor, actor_step step, uint32_t on,

@@ -29,7 +29,7 @@ struct kernel_next actor_run(struct actor *actor, actor_step step, uint64_t ns)
 	return (struct kernel_next){ .operation = KERNEL_RUN, .ns = ns };
 }
 
-static struct kernel_next yield(struct actor *actor, actor_step step)
+struct kernel_next actor_yields_at_once(struct actor *actor, actor_step step)
 {
 	actor->step = step;
 	return (struct kernel_next){ .operation = KERNEL_YIELD };
@@ -41,7 +41,7 @@ static struct kernel_next measured(struct actor *actor)
 
 	schedule_call_measured(&program->schedule, program_clock_ns(program) - actor->now_ns);
 	actor->now_ns = program_clock_ns(program);
-	return yield(actor, actor->after_measure);
+	return actor_yields_at_once(actor, actor->after_measure);
 }
 
 struct kernel_next actor_yields(struct actor *actor, actor_step step)
@@ -49,7 +49,7 @@ struct kernel_next actor_yields(struct actor *actor, actor_step step)
 	const struct programs_cfg *cfg = &actor->program->programs->cfg;
 
 	if (cfg->is_frozen || !actor->decision.measures)
-		return yield(actor, step);
+		return actor_yields_at_once(actor, step);
 	actor->now_ns = program_clock_ns(actor->program);
 	actor->after_measure = step;
 	return actor_run(actor, measured, EMPTY_CALL_NS + cfg->clock_ns);

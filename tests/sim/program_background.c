@@ -106,8 +106,12 @@ struct kernel_next program_background_begins(struct actor *actor)
 	actor_note_decision(actor, &actor->decision);
 	program->programs->observer->background_decided(program, &actor->decision);
 	switch (actor->decision.action) {
-	case SCHEDULE_WAIT_ON_LINK: return actor_lock(actor, link_wait_began);
-	case SCHEDULE_STEP_BACK: return actor_run(actor, step_back, CALL_NS);
+	case SCHEDULE_WAIT_ON_LINK:
+		actor->thread.is_batch = false;
+		return actor_lock(actor, link_wait_began);
+	case SCHEDULE_STEP_BACK:
+		actor->thread.is_batch = actor->decision.lets_others_go_on;
+		return actor_run(actor, step_back, CALL_NS);
 	case SCHEDULE_LOOK_AT_LINK: return actor_run(actor, look_at_link, CALL_NS);
 	case SCHEDULE_RUN_ENGINE: return actor_run(actor, background_run, CALL_NS);
 	case SCHEDULE_YIELD: return actor_yields(actor, background_yielded);

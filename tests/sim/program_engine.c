@@ -6,7 +6,7 @@
 
 #define PACKET_NS      500u
 #define SEND_NS	       900u
-#define WAKE_NS	       900u
+#define WAKE_NS	       1500u
 #define REFUSES_MAX_NS 400000u
 
 static uint64_t smaller(uint64_t a, uint64_t b)
@@ -40,7 +40,8 @@ static bool is_expecting(const struct program *program)
 {
 	for (const struct queue_pair *qp = program->qps; qp; qp = qp->next) {
 		const struct actor *actor = qp->actor;
-		const bool has_receives = actor->role == ROLE_POLLS || actor->role == ROLE_EVENTS;
+		const bool has_receives = actor->role == ROLE_POLLS || actor->role == ROLE_EVENTS ||
+					  actor->role == ROLE_RANK;
 
 		if (!actor->done && (has_receives || (actor->role == ROLE_MEMORY && qp->unacked)))
 			return true;

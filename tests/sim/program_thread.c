@@ -7,8 +7,10 @@
 #include "emu/min.h"
 #include "tests/sim/program.h"
 
-#define RECEIVE_NS	350u
-#define SET_TIMER_NS	1900u
+#define RECEIVE_NS   350u
+#define SET_TIMER_NS 1900u
+/* ppoll(2) with a time limit, beside the switch of threads. */
+#define PPOLL_NS	1500u
 #define SPIN_NS		700u
 #define BUSY_NS		50000u
 #define POLICY_SLEEP_NS 250000u
@@ -38,15 +40,22 @@ static struct kernel_next sleep_returned(struct actor *actor)
 	return actor_run(actor, actor->after_back_off, CALL_NS);
 }
 
+static struct kernel_next sleep_began(struct actor *actor)
+{
+	const struct program *program = actor->program;
+
+	if (program->socket_head != program->socket_tail)
+		return actor_run(actor, sleep_returned, CALL_NS);
+	return actor_waits(actor, sleep_returned, WAIT_LINK, actor->wait_until_ns);
+}
+
 static struct kernel_next sleep_on_link(struct actor *actor)
 {
 	struct program *program = actor->program;
 
 	program->programs->observer->poll_sleeps(program);
-	if (program->socket_head != program->socket_tail)
-		return actor_run(actor, sleep_returned, CALL_NS);
-	return actor_waits(actor, sleep_returned, WAIT_LINK,
-			   program_clock_ns(program) + actor->decision.until_ns - actor->now_ns);
+	actor->wait_until_ns = program_clock_ns(program) + actor->decision.until_ns - actor->now_ns;
+	return actor_run(actor, sleep_began, PPOLL_NS);
 }
 
 static struct kernel_next carry_out(struct actor *actor, struct schedule_decision decision,
@@ -54,6 +63,8 @@ static struct kernel_next carry_out(struct actor *actor, struct schedule_decisio
 {
 	actor->decision = decision;
 	actor->after_back_off = then;
+	if (decision.action == SCHEDULE_YIELD || decision.action == SCHEDULE_SLEEP)
+		actor->thread.is_batch = decision.lets_others_go_on;
 	actor_note_decision(actor, &decision);
 	switch (decision.action) {
 	case SCHEDULE_NOTHING: return actor_run(actor, then, CALL_NS);
@@ -230,6 +241,7 @@ static struct kernel_next ended(struct actor *actor)
 }
 
 static struct kernel_next spin_on_memory(struct actor *actor);
+static struct kernel_next exchange(struct actor *actor);
 
 static struct kernel_next get_message(struct actor *actor)
 {
@@ -239,6 +251,7 @@ static struct kernel_next get_message(struct actor *actor)
 	case ROLE_POLLS:
 	case ROLE_EVENTS: return take(actor);
 	case ROLE_MEMORY: return spin_on_memory(actor);
+	case ROLE_RANK: return exchange(actor);
 	case ROLE_SLEEPS: return actor_waits(actor, get_message, WAIT_EVENT, NEVER);
 	case ROLE_BUSY: return actor_run(actor, get_message, BUSY_NS);
 	case NUM_ROLES: break;
@@ -299,7 +312,8 @@ static struct kernel_next found(struct actor *actor)
 	actor->qp = actor->cq[actor->cq_head++ % PROGRAM_CQ];
 	actor->found++;
 	actor->found_at_ns = program_clock_ns(actor->program);
-	actor->to_post++;
+	actor->qp->found++;
+	actor->to_post += actor->role != ROLE_RANK;
 	if (program_chance(actor->program, cfg->thinks))
 		took_ns += programs_random(actor->program->programs, (uint32_t)cfg->think_max_ns);
 	return actor_run(actor, program_thread_begins, took_ns);
@@ -337,6 +351,47 @@ static struct kernel_next spin_on_memory(struct actor *actor)
 	return actor_run(actor, spin_on_memory, SPIN_NS);
 }
 
+static struct kernel_next round_over(struct actor *actor)
+{
+	if (has_completion(actor))
+		return take(actor);
+	return actor_yields_at_once(actor, get_message);
+}
+
+static struct kernel_next poll_queue(struct actor *actor, int queue, actor_step then)
+{
+	struct program *program = actor->program;
+
+	if (program->programs->cfg.policy != POLICY_OURS ||
+	    schedule_begins_round(&program->schedule, &actor->round[queue],
+				  program_clock_ns(program)))
+		return poll(actor, then);
+	return actor_run(actor, then, program_clock_call_ns(program));
+}
+
+static struct kernel_next poll_second(struct actor *actor)
+{
+	if (has_completion(actor))
+		return take(actor);
+	return poll_queue(actor, 1, round_over);
+}
+
+/* A message of a later peer may come first. */
+static struct kernel_next exchange(struct actor *actor)
+{
+	struct queue_pair *qp = actor->awaited;
+
+	if (has_completion(actor))
+		return take(actor);
+	if (qp->found == 0)
+		return poll_queue(actor, 0, poll_second);
+	qp->found--;
+	actor->awaited = qp->next ? qp->next : actor->program->qps;
+	actor->qp = actor->awaited;
+	actor->to_post = 1;
+	return program_thread_begins(actor);
+}
+
 static struct kernel_next event_wait(struct actor *actor)
 {
 	if (actor->program->programs->finishing)
@@ -353,6 +408,7 @@ static struct kernel_next event_read(struct actor *actor)
 {
 	uint64_t took_ns = CALL_NS;
 
+	actor->thread.is_batch = false;
 	if (actor->events == 0 && schedule_program_will_sleep(&actor->program->schedule).action ==
 					  SCHEDULE_WAKE_BACKGROUND) {
 		actor_note(actor, "will sleep, WAKE_BACKGROUND");
@@ -365,10 +421,14 @@ static struct kernel_next event_read(struct actor *actor)
 static struct kernel_next event_link(struct actor *actor)
 {
 	struct schedule *schedule = &actor->program->schedule;
+	struct schedule_decision decision;
 
-	if (actor->events > 0 || actor->program->programs->finishing ||
-	    schedule_event_wait_began(schedule).action == SCHEDULE_NOTHING)
+	if (actor->events > 0 || actor->program->programs->finishing)
 		return event_read(actor);
+	decision = schedule_event_wait_began(schedule);
+	if (decision.action == SCHEDULE_NOTHING)
+		return event_read(actor);
+	actor->thread.is_batch = decision.lets_others_go_on;
 	return poll_once(actor, event_polled);
 }
 
@@ -383,21 +443,28 @@ static struct kernel_next event_slept(struct actor *actor)
 	return poll_once(actor, event_taken);
 }
 
+static struct kernel_next event_sleeps(struct actor *actor)
+{
+	const struct program *program = actor->program;
+
+	if (actor->events > 0 || program->socket_head != program->socket_tail)
+		return actor_run(actor, event_slept, CALL_NS);
+	return actor_waits(actor, event_slept, WAIT_LINK | WAIT_EVENT,
+			   min_u64(actor->due_ns, actor->wait_until_ns));
+}
+
 static struct kernel_next event_polled(struct actor *actor)
 {
 	struct program *program = actor->program;
 	const uint64_t now_ns = program_clock_ns(program);
-	const uint64_t until_ns = min_u64(actor->due_ns, actor->wait_until_ns);
 
 	if (now_ns >= actor->wait_until_ns) {
 		schedule_event_wait_ended(&program->schedule);
 		return event_read(actor);
 	}
-	if (actor->events > 0 || until_ns <= now_ns)
+	if (actor->events > 0 || actor->due_ns <= now_ns)
 		return event_taken(actor);
-	if (program->socket_head != program->socket_tail)
-		return actor_run(actor, event_slept, CALL_NS);
-	return actor_waits(actor, event_slept, WAIT_LINK | WAIT_EVENT, until_ns);
+	return actor_run(actor, event_sleeps, PPOLL_NS);
 }
 
 static struct kernel_next event_spin(struct actor *actor)

@@ -99,6 +99,35 @@ void programs_connect(struct programs *programs, struct program *a, enum program
 	first->to_post = programs->cfg.window;
 }
 
+void programs_add_server(struct programs *programs, enum program_role role, uint32_t clients)
+{
+	struct actor *server = add_thread(programs_add(programs), role, KERNEL_ANY_CPU);
+
+	for (uint32_t i = 0; i < clients; i++) {
+		struct actor *client = add_thread(programs_add(programs), role, KERNEL_ANY_CPU);
+
+		connect(programs, client, server);
+		client->to_post = 1;
+	}
+}
+
+/* In step i of an exchange the peers are those whose numbers differ in bit i. */
+void programs_add_ranks(struct programs *programs, uint32_t num)
+{
+	struct program *ranks = &programs->program[programs->num];
+
+	for (uint32_t i = 0; i < num; i++)
+		add_thread(programs_add(programs), ROLE_RANK, KERNEL_ANY_CPU);
+	for (uint32_t bit = 1; bit < num; bit <<= 1)
+		for (uint32_t i = 0; i < num; i++)
+			if (!(i & bit))
+				connect(programs, ranks[i].thread, ranks[i | bit].thread);
+	for (uint32_t i = 0; i < num; i++) {
+		ranks[i].thread->qp = ranks[i].thread->awaited = ranks[i].qps;
+		ranks[i].thread->to_post = 1;
+	}
+}
+
 static struct kernel_next hog_runs(struct kernel_thread *thread)
 {
 	(void)thread;

@@ -16,7 +16,7 @@
 #define PROGRAM_MAX_THREADS 2
 #define PROGRAMS_MAX_HOGS   16
 #define PROGRAMS_MAX_QPS    512
-#define PROGRAM_SOCKET	    64
+#define PROGRAM_SOCKET	    128
 #define PROGRAM_CQ	    64
 /* A timer holds a message for no longer. */
 #define PROGRAM_HELD_MAX_NS 3000000u
@@ -27,6 +27,9 @@ enum program_role {
 	ROLE_MEMORY, /* spins on its own memory, calls the device only to send */
 	ROLE_SLEEPS, /* the target of one-sided operations sleeps */
 	ROLE_BUSY,   /* the target of one-sided operations computes */
+	/* Polls two completion queues in turn, and yields itself when both are empty. Sends to its
+	 * next peer once it has a message of the last. */
+	ROLE_RANK,
 	NUM_ROLES,
 };
 
@@ -52,6 +55,8 @@ struct queue_pair {
 	/* Under the engine lock: messages to send, messages that a timer holds, its time. */
 	uint32_t to_send, held;
 	uint64_t held_until_ns, ack_due_ns;
+	/* ROLE_RANK: messages that the thread has found, and not answered. */
+	uint32_t found;
 	/* Something was sent that the peer has not acknowledged. */
 	bool unacked;
 	/* Expiry of the local ACK timer, retries spent since the last packet of the peer. */
@@ -79,6 +84,9 @@ struct actor {
 	struct queue_pair *cq[PROGRAM_CQ];
 	uint32_t cq_head, cq_tail, events;
 	bool armed, done;
+	/* ROLE_RANK: the peer whose message it waits for, and its two queues. */
+	struct queue_pair *awaited;
+	_Atomic uint32_t round[2];
 	/* Messages that it has found, and when the last one. */
 	uint64_t found, found_at_ns;
 };
@@ -174,6 +182,11 @@ struct program *programs_add(struct programs *programs);
 /* A conversation between two threads of two programs. The first begins. */
 void programs_connect(struct programs *programs, struct program *a, enum program_role role_a,
 		      struct program *b, enum program_role role_b, int pinned);
+/* A program that answers this many, each of which sends one message at a time. */
+void programs_add_server(struct programs *programs, enum program_role role, uint32_t clients);
+/* Programs that exchange messages as in a collective operation: each sends to one peer after the
+ * other, and each time waits for the message of that one. num: a power of 2. */
+void programs_add_ranks(struct programs *programs, uint32_t num);
 /* A thread of something else, which computes. */
 void programs_add_hog(struct programs *programs);
 /* All end what they do, and send nothing more. */

@@ -342,12 +342,12 @@ START_TEST(short_waits_make_up_for_long_ones)
 {
 	wait_for_long(40);
 	for (int i = 0; i < 9; i++)
-		waits_for(90 * US);
+		waits_for(47 * US);
 	polls_until_a_yield(10 * US);
 	polls_empty(NEVER);
-	expect("  4859.0 program polls, finds nothing -> YIELD\n"
-	       "  4869.0 program yielded for 10.0\n"
-	       "  4869.0 program polls, finds nothing -> YIELD\n");
+	expect("  4469.0 program polls, finds nothing -> YIELD\n"
+	       "  4479.0 program yielded for 10.0\n"
+	       "  4479.0 program polls, finds nothing -> YIELD\n");
 }
 END_TEST
 
@@ -445,16 +445,16 @@ START_TEST(who_gets_answers_soon_sleeps_for_20_ms_only)
 	wait_for_long(16);
 	polls_until_a_yield(10 * US);
 	polls_empty(NEVER);
-	pass(50 * US);
+	pass(30 * US);
 	polls_packet();
-	pass(MS(20) - 50 * US - 1);
+	pass(MS(20) - 30 * US - 1);
 	polls_empty(NEVER);
 	pass(1);
 	polls_empty(NEVER);
 	expect("  1616.0 program polls, finds nothing -> YIELD\n"
 	       "  1626.0 program yielded for 10.0\n"
 	       "  1626.0 program polls, finds nothing -> SLEEP until 1674.0\n"
-	       "  1676.0 program polls, finds a packet -> NOTHING\n"
+	       "  1656.0 program polls, finds a packet -> NOTHING\n"
 	       " 21626.0 program polls, finds nothing -> SLEEP until 21674.0\n"
 	       " 21626.0 program polls, finds nothing -> YIELD\n");
 }

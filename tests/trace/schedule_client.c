@@ -69,7 +69,7 @@ START_TEST(a_wait_on_the_link_begins_with_the_last_poll)
 	wait_for_long(16);
 	ck_assert_uint_eq(schedule_event_awaited(&s, AWAY_LONG), 0);
 	expect_link_wait(true);
-	pass(90 * US);
+	pass(47 * US);
 	schedule_polled(&s, now_ns, PROGRAMS_CPU);
 	schedule_packet_arrived(&s);
 	schedule_event_wait_ended(&s);

@@ -49,7 +49,7 @@ void will_sleep(void);
 /* Sends to one and the other in turn, unnoted. */
 extern struct presence two[2];
 void send_to_two(int times);
-/* Waits of more than 96 us are long. */
+/* Waits of more than 48 us are long. */
 void wait_for_long(int times);
 /* Polls once, and sleeps in the kernel until a packet comes after 100 us, unnoted. */
 void sleep_in_the_kernel(int times);

@@ -104,6 +104,52 @@ START_TEST(a_rank_that_yields_itself_does_not_back_off)
 }
 END_TEST
 
+/* The yield is one of a process that sends to one, and shortens no slice. */
+static void learn_the_unit(void)
+{
+	polls_for(NEVER);
+	ck_assert_int_eq(polls_for(0), FIRST);
+}
+
+/* Its background thread takes what comes while others have the processor, so no poll follows one
+ * that found nothing. With its own slice it would have one turn for fourteen of the others. */
+START_TEST(a_rank_that_finds_something_each_turn_yields_until_its_slice_is_short)
+{
+	learn_the_unit();
+	send_to_two(4);
+	for (int i = 0; i < 2; i++) {
+		pass(LONG_AFTER);
+		ck_assert_int_eq(polls_for(0), i == 0 ? FIRST : 0);
+	}
+}
+END_TEST
+
+START_TEST(who_sends_to_one_does_not_yield_for_a_short_slice)
+{
+	learn_the_unit();
+	pass(LONG_AFTER);
+	ck_assert_int_eq(polls_for(0), 0);
+}
+END_TEST
+
+/* A server answers many before it polls again. No other thread wants its processor. */
+START_TEST(a_server_with_a_processor_of_its_own_yields_less_and_less)
+{
+	learn_the_unit();
+	send_to_two(4);
+	for (int i = 0; i < 4; i++) {
+		struct schedule_decision decision;
+
+		pass(LONG_AFTER);
+		decision = schedule_poll_began(&s, now_ns, PROGRAMS_CPU);
+		ck_assert_int_eq(decision.action, i < 3 ? SCHEDULE_YIELD : SCHEDULE_NOTHING);
+		if (i < 3)
+			ck_assert(!schedule_yield_returned(&s, &decision, now_ns, now_ns));
+		schedule_looked(&s, &decision, now_ns, 0);
+	}
+}
+END_TEST
+
 static bool found_has_own_slice(bool expects_more)
 {
 	released(NEVER, expects_more);
@@ -183,6 +229,9 @@ int main(void)
 	tcase_add_test(tc, a_slow_loop_looks_first_and_backs_off_then);
 	tcase_add_test(tc, until_the_unit_is_known_no_loop_is_slow);
 	tcase_add_test(tc, a_rank_that_yields_itself_does_not_back_off);
+	tcase_add_test(tc, a_rank_that_finds_something_each_turn_yields_until_its_slice_is_short);
+	tcase_add_test(tc, who_sends_to_one_does_not_yield_for_a_short_slice);
+	tcase_add_test(tc, a_server_with_a_processor_of_its_own_yields_less_and_less);
 	tcase_add_test(tc, a_rank_keeps_its_short_slice);
 	tcase_add_test(tc, one_queue_of_a_round_runs_the_engine);
 	tcase_add_test(tc, a_round_ends_after_a_while);
