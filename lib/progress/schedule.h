@@ -37,7 +37,7 @@
  *   that sends to many
  *
  * So what came while others had the processor is found before the next yield, and a program that
- * polls once and then does something else never backs off. After 32 units without a poll the loop
+ * polls once and then does something else does not back off. After 32 units without a poll the loop
  * does other things as well: there a poll looks first, and backs off if it finds nothing.
  *
  * Yield to whom? A process shows in shared memory where and when its engine last ran. The peer is
@@ -85,8 +85,8 @@
  * slice for a yield. With its own slice it would wait for 700 us after each packet. So has a
  * program that sends to many, once a yield ran others: a rank that kept its own slice would have
  * one turn for fourteen of the others. Its background thread then takes its packets, so its polls
- * find all they expect and never back off. So a program that sends to many and was away for 32
- * units yields once, to learn it. It has its own slice again when it expects nothing more, a
+ * find all they expect and never back off. So who sends to many yields when it polls after 32 units
+ * or more, until a yield ran others. It has its own slice again when it expects nothing more, a
  * rank once it sends to one: with a short one a thread that spins would keep out its background
  * thread, which then has no shorter slice.
  *

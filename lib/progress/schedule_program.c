@@ -322,7 +322,7 @@ static bool yields_itself(struct schedule *s)
  * processor. */
 static bool wants_short_slice(struct schedule *s, uint64_t now_ns)
 {
-	return turns_has_many_peers(&s->turns) && !is_quiet(s, now_ns, QUIET_MAX) &&
+	return !is_quiet(s, now_ns, QUIET_MAX) &&
 	       !atomic_load_explicit(&s->has_short_slice, memory_order_relaxed);
 }
 
@@ -330,11 +330,12 @@ struct schedule_decision schedule_poll_began(struct schedule *s, uint64_t now_ns
 {
 	const bool serves_many = turns_has_many_peers(&s->turns);
 	const uint64_t due_ns = get(&s->idle_until_ns);
-	const bool was_away = is_slow_after(s, get(&s->last_poll_ns), now_ns);
+	const bool was_away =
+		(due_ns || serves_many) && is_slow_after(s, get(&s->last_poll_ns), now_ns);
 	const bool is_slow = due_ns && was_away;
 
 	schedule_polled(s, now_ns, cpu);
-	if (was_away && wants_short_slice(s, now_ns))
+	if (was_away && serves_many && wants_short_slice(s, now_ns))
 		return decide_yield(s, true);
 	if (!due_ns || (is_slow && serves_many && yields_itself(s)))
 		return decide(SCHEDULE_NOTHING);
