@@ -37,8 +37,9 @@
  *   that sends to many
  *
  * So what came while others had the processor is found before the next yield, and a program that
- * polls once and then does something else does not back off. After 32 units without a poll the loop
- * does other things as well: there a poll looks first, and backs off if it finds nothing.
+ * sends to one, polls once and then does something else never backs off. After 32 units without a
+ * poll the loop does other things as well: there a poll looks first, and backs off if it finds
+ * nothing.
  *
  * Yield to whom? A process shows in shared memory where and when its engine last ran. The peer is
  * the process of the device that this one sent to last. It runs if its engine ran within 24 units
@@ -82,13 +83,14 @@
  * that sleeps on the link is run soon after its packet comes. A poller that paid for an expensive
  * yield, or sleeps because a post did, has a short time slice from then on
  * (lib/control/time_slice.h): EEVDF runs it at once when it wakes up, and takes no more than that
- * slice for a yield. With its own slice it would wait for 700 us after each packet. So has a
- * program that sends to many, once a yield ran others: a rank that kept its own slice would have
- * one turn for fourteen of the others. Its background thread then takes its packets, so its polls
- * find all they expect and never back off. So who sends to many yields when it polls after 32 units
- * or more, until a yield ran others. It has its own slice again when it expects nothing more, a
- * rank once it sends to one: with a short one a thread that spins would keep out its background
- * thread, which then has no shorter slice.
+ * slice for a yield. With its own slice it would wait for 700 us after each packet. A program that
+ * sends to many has a short one too, once a yield ran others: a rank that kept its own slice would
+ * have one turn for fourteen of the others. Such a rank may never learn it: its background thread
+ * takes its packets meanwhile, each poll of its turn follows one that found something, and none
+ * backs off. So a program that sends to many also yields before a poll that comes 32 units after
+ * the last one, until a yield ran others. A poller has its own slice again when it expects nothing
+ * more, a rank once it sends to one: with a short one a thread that spins would keep out its
+ * background thread, which then has no shorter slice.
  *
  * The background thread:
  *

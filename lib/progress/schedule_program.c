@@ -318,8 +318,7 @@ static bool yields_itself(struct schedule *s)
 	return ret;
 }
 
-/* Who sends to many, was away, and has its own time slice: a yield shows whether others had the
- * processor. */
+/* For a program that sends to many and was away: a yield shows whether others had the processor. */
 static bool wants_short_slice(struct schedule *s, uint64_t now_ns)
 {
 	return !is_quiet(s, now_ns, QUIET_MAX) &&

@@ -6,7 +6,7 @@
  * CFS and EEVDF have them (fair.h). Each figure is the mean of VARIANTS machines, each 1 % slower
  * than the last and with other time slices: on one machine threads of the same pace may lock into
  * one another. The policies are those of programs.h. "ratio" is ours divided by the best of the
- * simple ones. Ranks that sleep do not count among those: real ones move 0.56 to 0.73 of what ranks
+ * simple ones. Ranks that sleep do not count among those: real ones move 0.56 to 0.72 of what ranks
  * that yield do, because a wake-up costs more there than here.
  *
  *     machines                    prints the table
@@ -97,7 +97,7 @@ static const struct machine machines[] = {
 	{ .name = "2, crowd 16, 2 busy loops", .cpus = 2, .crowd = 16, .hogs = 2, .run_ms = 500 },
 };
 
-/* Of a pair first and second, of a crowd all alike. */
+/* A pair has both roles, each program of a crowd has the first. */
 struct workload {
 	const char *name;
 	enum program_role first, second;
@@ -253,7 +253,8 @@ static void name_cell(const struct cell *cell, char *to, size_t size)
 		       order_name[cell->order]);
 }
 
-static bool counts(const struct cell *cell, int policy)
+/* Whether ours is compared with the policy. */
+static bool is_compared(const struct cell *cell, int policy)
 {
 	return policy != POLICY_OURS &&
 	       !(policy == POLICY_SLEEP && cell->workload->first == ROLE_RANK);
@@ -270,7 +271,7 @@ static void print_cell(const struct cell *cell)
 		const double rate = run(cell->machine, cell->workload, cell->order,
 					(enum programs_policy)policy);
 
-		if (counts(cell, policy) && rate > best)
+		if (is_compared(cell, policy) && rate > best)
 			best = rate;
 		printf("%9.2f", rate);
 	}
@@ -324,7 +325,7 @@ static bool find_rates(FILE *file, const struct cell *cell, const char *name, st
 			return false;
 		*ret = (struct rates){ .ours = rate[POLICY_OURS] };
 		for (int i = 0; i < NUM_POLICIES; i++)
-			if (counts(cell, i) && rate[i] > ret->best)
+			if (is_compared(cell, i) && rate[i] > ret->best)
 				ret->best = rate[i];
 		return true;
 	}

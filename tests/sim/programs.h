@@ -2,7 +2,7 @@
 /* Programs on simulated processors, each with a device and its background thread. The threads call
  * lib/progress/schedule.h as lib/progress/poll.c, thread.c, host.c and progress.c do, in the same
  * order, and carry out what it decides. The engine is a queue of packets and a few timers. Called
- * by tests/sim/processors.c. */
+ * by processors.c, machines.c and starvation.c. */
 #ifndef RXE_SIM_PROGRAMS_H
 #define RXE_SIM_PROGRAMS_H
 
@@ -55,7 +55,7 @@ struct queue_pair {
 	/* Under the engine lock: messages to send, messages that a timer holds, its time. */
 	uint32_t to_send, held;
 	uint64_t held_until_ns, ack_due_ns;
-	/* ROLE_RANK: messages that the thread has found, and not answered. */
+	/* Messages that the thread has found; ROLE_RANK: those that it has not answered. */
 	uint32_t found;
 	/* Something was sent that the peer has not acknowledged. */
 	bool unacked;
@@ -182,7 +182,7 @@ struct program *programs_add(struct programs *programs);
 /* A conversation between two threads of two programs. The first begins. */
 void programs_connect(struct programs *programs, struct program *a, enum program_role role_a,
 		      struct program *b, enum program_role role_b, int pinned);
-/* A program that answers this many, each of which sends one message at a time. */
+/* A program that answers clients, each of which sends one message at a time. */
 void programs_add_server(struct programs *programs, enum program_role role, uint32_t clients);
 /* Programs that exchange messages as in a collective operation: each sends to one peer after the
  * other, and each time waits for the message of that one. num: a power of 2. */

@@ -337,6 +337,18 @@ START_TEST(after_fewer_long_waits_who_polls_yields_on)
 }
 END_TEST
 
+START_TEST(a_wait_of_more_than_48_us_is_long)
+{
+	for (int i = 0; i < 16; i++)
+		waits_for(49 * US);
+	polls_until_a_yield(10 * US);
+	polls_empty(NEVER);
+	expect("   800.0 program polls, finds nothing -> YIELD\n"
+	       "   810.0 program yielded for 10.0\n"
+	       "   810.0 program polls, finds nothing -> SLEEP until 858.0\n");
+}
+END_TEST
+
 /* 24 long waits count, later ones do not. */
 START_TEST(short_waits_make_up_for_long_ones)
 {
@@ -577,6 +589,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, after_16_long_waits_a_yield_that_ran_others_is_the_last);
 	tcase_add_test(tc, who_waits_its_turn_sleeps_as_long_again);
 	tcase_add_test(tc, after_fewer_long_waits_who_polls_yields_on);
+	tcase_add_test(tc, a_wait_of_more_than_48_us_is_long);
 	tcase_add_test(tc, short_waits_make_up_for_long_ones);
 	tcase_add_test(tc, a_sleep_in_the_kernel_is_no_wait);
 	tcase_add_test(tc, a_process_shows_whether_it_sends_to_many);
