@@ -156,6 +156,21 @@ static bool found_has_own_slice(bool expects_more)
 	return schedule_polled_found(&s, now_ns);
 }
 
+/* It had its own slice again meanwhile. */
+START_TEST(who_sends_to_many_again_yields_for_a_short_slice_again)
+{
+	learn_the_unit();
+	for (int i = 0; i < 2; i++) {
+		send_to_two(4);
+		pass(LONG_AFTER);
+		ck_assert_int_eq(polls_for(0), FIRST);
+		for (int sends = 0; sends < 16; sends++)
+			schedule_sent_to(&s, &two[1]);
+		ck_assert(found_has_own_slice(false));
+	}
+}
+END_TEST
+
 /* Each of them must have as many turns as the others. */
 START_TEST(a_rank_keeps_its_short_slice)
 {
@@ -231,6 +246,7 @@ int main(void)
 	tcase_add_test(tc, a_rank_that_yields_itself_does_not_back_off);
 	tcase_add_test(tc, a_rank_that_finds_something_each_turn_yields_until_its_slice_is_short);
 	tcase_add_test(tc, who_sends_to_one_does_not_yield_for_a_short_slice);
+	tcase_add_test(tc, who_sends_to_many_again_yields_for_a_short_slice_again);
 	tcase_add_test(tc, a_server_with_a_processor_of_its_own_yields_less_and_less);
 	tcase_add_test(tc, a_rank_keeps_its_short_slice);
 	tcase_add_test(tc, one_queue_of_a_round_runs_the_engine);
