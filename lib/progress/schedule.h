@@ -128,14 +128,17 @@
  * the thread leaves at once, and a poll that finds something shows that the program polls.
  *
  * Steps back are of 160 units at first, twice as long each time that the program polled meanwhile,
- * up to 2560. They stay short for 5 ms after a completion queue was armed: a program that sleeps on
- * a channel's descriptor arms right before, UCX arms once and polls on. A poll in the last eighth
- * of one that is longer than the first postpones its end by its length: the thread would only learn
- * that the program polls, and does not wake up before the program has stopped. A program that waits
- * its turn, or sends to many, polls less often: there it is the last half. One that shares its
- * processor with strangers may lose it for a slice, and postpones nothing: the thread, which has
- * used little, gets a processor sooner. A wake-up takes 40 units of a processor, the timer that a
- * poll sets 6. 33 processes that woke up for nothing each 2 ms took a tenth of two processors.
+ * up to 2560, and 2 ms at most. They stay short for 5 ms after a completion queue was armed: a
+ * program that sleeps on a channel's descriptor arms right before, UCX arms once and polls on. A
+ * poll in the last eighth of one that is longer than the first, or of 2 ms, postpones its end by
+ * its length: the thread would only learn that the program polls, and does not wake up before the
+ * program has stopped. A program that waits its turn, or sends to many, polls less often: there it
+ * is the last half. One that shares its processor with strangers may lose it for a slice, and
+ * postpones nothing: the thread, which has used little, gets a processor sooner. A wake-up takes 40
+ * units of a processor, the timer that a poll sets 6. 33 processes that woke up for nothing each
+ * 2 ms took a tenth of two processors. An emulated processor, where 160 units are more than 2 ms,
+ * is slower for a while after each switch: there two threads that woke up each 2 ms took a quarter
+ * of the round trips.
  *
  * The background thread gives way by a sleep: after a yield the kernel may well run it again, and
  * again, before a poller that waits for the same processor. It serves on after a packet for as long

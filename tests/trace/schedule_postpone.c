@@ -89,6 +89,29 @@ START_TEST(the_first_step_back_ends_as_planned)
 }
 END_TEST
 
+/* There 160 units are more than 2 ms, which no step back exceeds. */
+START_TEST(on_a_slow_machine_the_longest_is_postponed)
+{
+	slow_down(20);
+	yield_unused();
+	polls_packets(8);
+	for (int i = 0; i < 6; i++)
+		steps_back_beside_poller();
+	background();
+	polls_each_us_for(3600);
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 background -> STEP_BACK until 48.0\n"
+	       "    48.0 background -> STEP_BACK until 144.0\n"
+	       "   144.0 background -> STEP_BACK until 336.0\n"
+	       "   336.0 background -> STEP_BACK until 720.0\n"
+	       "   720.0 background -> STEP_BACK until 1488.0\n"
+	       "  1488.0 background -> STEP_BACK until 3024.0\n"
+	       "  3024.0 background -> STEP_BACK until 5024.0\n"
+	       "  4774.0 program polls -> steps back until 6774.0\n"
+	       "  6524.0 program polls -> steps back until 8524.0\n");
+}
+END_TEST
+
 /* The thread serves the engine's timers, if the program has stopped by then. */
 START_TEST(no_step_back_ends_after_a_timer)
 {
@@ -176,6 +199,7 @@ int main(void)
 	tcase_add_test(tc, a_poller_postpones_the_end);
 	tcase_add_test(tc, a_program_that_stops_polling_is_found_out);
 	tcase_add_test(tc, the_first_step_back_ends_as_planned);
+	tcase_add_test(tc, on_a_slow_machine_the_longest_is_postponed);
 	tcase_add_test(tc, no_step_back_ends_after_a_timer);
 	tcase_add_test(tc, a_program_that_may_sleep_postpones_nothing);
 	tcase_add_test(tc, a_program_beside_strangers_postpones_nothing);
