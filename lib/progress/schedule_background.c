@@ -8,8 +8,9 @@
 
 /* Times in units of call_cost.h. */
 
-/* The background thread serves on for LINGER after the last packet. */
-#define LINGER 64u
+/* The background thread serves on for this long after the last packet. */
+#define LINGER_MIN 64u
+#define LINGER_MAX 256u
 /* A poller is near for this long after a poll. */
 #define POLLER_NEAR   64u
 #define YIELDER_NEAR  160u
@@ -37,6 +38,7 @@ void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void 
 	s->state = SCHEDULE_IDLE;
 	set(&s->postpone_at_ns, 0);
 	s->step_back_ns = step_back_min_ns(s);
+	s->linger = LINGER_MIN;
 	s->is_engine_held = is_engine_held;
 	s->arg = arg;
 }
@@ -128,11 +130,33 @@ static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)
 	return decide(SCHEDULE_WAIT_ON_LINK);
 }
 
+/* The peer sends nothing while this thread has its processor. */
+static bool peer_was_here(struct schedule *s)
+{
+	const struct presence *peer = atomic_load_explicit(&s->peer, memory_order_relaxed);
+
+	return peer && atomic_load_explicit(&peer->cpu, memory_order_relaxed) == s->cpu;
+}
+
+/* A packet ended the sleep. After a short one the thread serves on for longer, if no other thread
+ * wants the processor: it would have found the packet, and sooner. */
+static void learn_to_linger(struct schedule *s, uint64_t now_ns)
+{
+	const bool was_short = now_ns - s->asleep_at_ns <= units(s, LINGER_MAX);
+
+	s->linger = was_short && s->has_lingered && !peer_was_here(s)
+			    ? min_u32(2 * s->linger, LINGER_MAX)
+			    : LINGER_MIN;
+	s->has_lingered = false;
+}
+
 static struct schedule_decision serve(struct schedule *s, uint64_t now_ns)
 {
 	assert(!atomic_load(&s->stepping_back));
+	if (s->packet_waits)
+		learn_to_linger(s, now_ns);
 	s->state = SCHEDULE_SERVING;
-	s->serve_until_ns = now_ns + units(s, LINGER);
+	s->serve_until_ns = now_ns + units(s, s->linger);
 	return decide(SCHEDULE_RUN_ENGINE);
 }
 
@@ -198,6 +222,7 @@ uint64_t schedule_link_wait_began(struct schedule *s, uint64_t now_ns,
 	if (atomic_load(&s->ack_held_at_ns) + ACK_HELD_RECENTLY_NS > now_ns)
 		until_ns = min_u64(until_ns, now_ns + tick_ns(s));
 	atomic_store(&s->background_due_ns, until_ns);
+	s->asleep_at_ns = now_ns;
 	return until_ns;
 }
 
@@ -256,7 +281,7 @@ void schedule_engine_ran(struct schedule *s, uint64_t now_ns, int cpu, bool arri
 		/* A poller that is near would have found the packet. */
 		if (!poller_is_near(s, now_ns))
 			atomic_store(&s->poller_arrivals, 0);
-		s->serve_until_ns = now_ns + units(s, LINGER);
+		s->serve_until_ns = now_ns + units(s, s->linger);
 	} else if (poller_is_near(s, now_ns) || is_in_the_way(s, now_ns, cpu)) {
 		s->state = SCHEDULE_IDLE;
 	} else {
@@ -269,7 +294,8 @@ void schedule_background_yielded(struct schedule *s, uint64_t took_ns)
 	assert(s->state == SCHEDULE_SERVED_NOTHING);
 	/* Where another thread wants the processor, each further yield delays that thread, and puts
 	 * this one in debt: it waits for a processor when the next packet comes. */
-	if (took_ns > units(s, YIELD_WANTED) || s->ran_at_ns >= s->serve_until_ns)
+	s->has_lingered = took_ns <= units(s, YIELD_WANTED) && s->ran_at_ns >= s->serve_until_ns;
+	if (took_ns > units(s, YIELD_WANTED) || s->has_lingered)
 		s->state = SCHEDULE_IDLE;
 	else
 		s->state = SCHEDULE_SERVING;
