@@ -155,7 +155,8 @@
  * wake the thread: a poller sends the ACK, and while ACKs are held the thread runs the engine every
  * 3200 units, 2.5 ms at most. The engine holds an ACK for 64 units. A server that polls and sends
  * to many answers one peer after the other, so there an ACK is held for 1024 units: an ACK that is
- * sent alone wakes a peer that waits for the answer.
+ * sent alone wakes a peer that waits for the answer. Packets that the link refuses are tried again
+ * after 320 units; while the thread steps back, by the next poll alone.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
  * when both do. An unconditional yield beside a busy third program costs up to 2 ms. A background

@@ -491,7 +491,8 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 		set(&s->ack_held_at_ns, now_ns);
 		deadline_ns = now_ns + tick_ns(s);
 	}
-	if (timers->unsent)
+	/* A poller that is near sends the rest. */
+	if (timers->unsent && !atomic_load(&s->stepping_back))
 		deadline_ns = min_u64(deadline_ns, now_ns + units_up_to(s, RESEND, TICK_LIMIT_NS));
 	if (expecting != schedule_expects_more(s))
 		atomic_store_explicit(&s->expecting, expecting, memory_order_relaxed);

@@ -421,7 +421,7 @@ MUTATIONS = [
      "the background thread finds a packet again and again that a poller is to take", "processors"),
     ("one_timer_wakes_often", "lib/progress/schedule_background.c:step_back", "\tif (s->due_ns > now_ns)\n", "\tif (false)\n",
      "a timer wakes a thread that stepped back, after each poll", "processors"),
-    ("unsent_waits", "lib/progress/schedule_program.c:schedule_engine_released", "\tif (timers->unsent)\n\t\tdeadline_ns", "\tif (false)\n\t\tdeadline_ns",
+    ("unsent_waits", "lib/progress/schedule_program.c:schedule_engine_released", "\tif (timers->unsent &&", "\tif (false &&",
      "what the kernel refused leaves with the next packet that arrives", "processors"),
     ("leaves_it_to_a_poller", "lib/progress/schedule_background.c:schedule_step_back_returned", "\t\ts->state = SCHEDULE_LOOKING;", "\t\ts->state = SCHEDULE_POLLER_SEEN;",
      "the background thread does not look at the link when the program has stopped polling", "schedule_background"),

@@ -598,6 +598,20 @@ START_TEST(packets_that_the_kernel_refuses_wake_the_background_thread)
 }
 END_TEST
 
+START_TEST(but_a_poller_that_is_near_sends_them)
+{
+	const struct schedule_timers timers = { NEVER, NEVER, .unsent = true };
+	struct schedule_decision decision;
+
+	polls_packets(8);
+	steps_back_beside_poller();
+	steps_back_beside_poller();
+	background();
+	decision = schedule_engine_released(&s, now_ns, &timers, true);
+	ck_assert_int_eq(decision.action, SCHEDULE_NOTHING);
+}
+END_TEST
+
 /* The process detaches while its thread is awake, and attaches again. */
 START_TEST(a_new_background_thread_waits_first)
 {
@@ -662,6 +676,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_timer_wakes_a_thread_that_stepped_back_once);
 	tcase_add_test(tc, a_program_that_got_all_is_not_taken_for_a_poller);
 	tcase_add_test(tc, unsent_packets_are_tried_again);
+	tcase_add_test(tc, but_a_poller_that_is_near_sends_them);
 	tcase_add_test(tc, packets_that_the_kernel_refuses_wake_the_background_thread);
 	tcase_add_test(tc, the_background_thread_exits_when_asked);
 	tcase_add_test(tc, a_new_background_thread_waits_first);
