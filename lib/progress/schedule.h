@@ -143,20 +143,20 @@
  *
  * The background thread gives way by a sleep: after a yield the kernel may well run it again, and
  * again, before a poller that waits for the same processor. It serves on after a packet for 64
- * units: going to sleep and waking up take about as long. In a virtual machine that has to leave
- * its processor for each halt and each interrupt they take 200. So a sleep that a packet ends
- * within 256 units doubles the time, up to 256 units: the thread would have found the packet. It is
- * 64 units again after a longer sleep, after a yield that another thread used, and where the peer
- * ran last on this processor: that peer sends nothing while this thread runs. WRITEs of 64 KiB over
- * the memory link in such a machine: 3.7 GB/s with 64 units, 6.3 GB/s so.
+ * units: going to sleep and waking up take about as long. They take 200 in a virtual machine whose
+ * host carries out each halt and each interrupt. So a sleep that a packet ends within 256 units
+ * doubles the time, up to 256 units: the thread would have found the packet. It is 64 units again
+ * after a longer sleep, after a yield that another thread used, and where the peer ran last on this
+ * processor: that peer sends nothing while this thread runs. WRITEs of 64 KiB over the memory link
+ * in such a machine: 3.7 GB/s before, 6.3 GB/s with this rule.
  *
  * Timers. The background thread serves the engine's deadlines. One that comes within the time for
  * which the engine holds ACKs back is that of an ACK, which waits to follow a request. It does not
  * wake the thread: a poller sends the ACK, and while ACKs are held the thread runs the engine every
  * 3200 units, 2.5 ms at most. The engine holds an ACK for 64 units. A server that polls and sends
  * to many answers one peer after the other, so there an ACK is held for 1024 units: an ACK that is
- * sent alone wakes a peer that waits for the answer. Packets that the link refuses are tried again
- * after 320 units; while the thread steps back, by the next poll alone.
+ * sent alone wakes a peer that waits for the answer. The thread sends packets that the
+ * link refused again after 320 units. While it steps back, the next poll does.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
  * when both do. An unconditional yield beside a busy third program costs up to 2 ms. A background
@@ -308,9 +308,12 @@ struct schedule {
 	/* The last poll before the thread stepped back. */
 	uint64_t polled_before_ns;
 	uint64_t ran_at_ns, serve_until_ns;
-	uint64_t asleep_at_ns; /* on the link */
-	uint32_t linger;       /* in units */
-	bool has_lingered;     /* until the time was over */
+	/* The last sleep on the link began. */
+	uint64_t asleep_at_ns;
+	/* The time to serve on after a packet, in units. The last one passed without a packet and
+	 * without another thread that wanted the processor. */
+	uint32_t linger;
+	bool has_lingered;
 
 	/* Does a thread hold the engine lock this moment? */
 	bool (*is_engine_held)(void *arg);

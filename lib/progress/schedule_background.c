@@ -138,8 +138,8 @@ static bool peer_was_here(struct schedule *s)
 	return peer && atomic_load_explicit(&peer->cpu, memory_order_relaxed) == s->cpu;
 }
 
-/* A packet ended the sleep. After a short one the thread serves on for longer, if no other thread
- * wants the processor: it would have found the packet, and sooner. */
+/* A packet ended the sleep. After a short sleep the thread serves on for longer, if no other thread
+ * wants the processor: without the sleep it would have found the packet, and sooner. */
 static void learn_to_linger(struct schedule *s, uint64_t now_ns)
 {
 	const bool was_short = now_ns - s->asleep_at_ns <= units(s, LINGER_MAX);
