@@ -12,9 +12,12 @@
 #define LINGER_MIN 64u
 #define LINGER_MAX 256u
 /* A poller is near for this long after a poll. */
-#define POLLER_NEAR   64u
-#define YIELDER_NEAR  160u
-#define SHARER_NEAR   2560u
+#define POLLER_NEAR  64u
+#define YIELDER_NEAR 160u
+/* It shares its processor with others, or with this thread alone. */
+#define SHARER_NEAR  2560u
+#define ONE_CPU_NEAR 640u
+
 #define GIVE_WAY      64u
 #define STEP_BACK_MIN 160u
 #define STEP_BACK_MAX 2560u
@@ -48,6 +51,11 @@ void schedule_stop(struct schedule *s)
 	atomic_store(&s->stopping, true);
 }
 
+void schedule_background_started(struct schedule *s, uint32_t num_cpus)
+{
+	s->has_one_cpu = num_cpus == 1;
+}
+
 /* A poller yielded the processor that this thread has got. */
 static bool yielder_is_near(struct schedule *s, uint64_t polled_at_ns, uint64_t now_ns)
 {
@@ -67,13 +75,15 @@ static bool poller_shares(struct schedule *s, uint64_t now_ns)
 static bool poller_is_near(struct schedule *s, uint64_t now_ns)
 {
 	const uint64_t polled_at_ns = atomic_load(&s->polled_at_ns);
+	const uint64_t near_ns = s->has_one_cpu ? units_up_to(s, ONE_CPU_NEAR, STEP_BACK_LIMIT_NS)
+						: units(s, POLLER_NEAR);
 
 	if (polled_at_ns && poller_shares(s, now_ns))
 		return true;
 	if (!polled_at_ns || polled_long_ago(polled_at_ns, now_ns))
 		return false;
 	/* A long message keeps a poller inside the engine for longer than POLLER_NEAR. */
-	return polled_at_ns + units(s, POLLER_NEAR) > now_ns || atomic_load(&s->sleepers) ||
+	return polled_at_ns + near_ns > now_ns || atomic_load(&s->sleepers) ||
 	       s->is_engine_held(s->arg) || yielder_is_near(s, polled_at_ns, now_ns);
 }
 

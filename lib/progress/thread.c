@@ -45,8 +45,8 @@ enum source {
 
 /* All processors, whatever the program is pinned to, a short time slice and exact timers: the
  * thread wakes often and runs briefly. Its priority stays the program's: a lower one would starve
- * beside a program that spins. Refusals are harmless. */
-static void set_affinity_and_slice(void)
+ * beside a program that spins. Refusals are harmless. Returns how many processors it has. */
+static uint32_t set_affinity_and_slice(void)
 {
 	cpu_set_t all;
 
@@ -54,6 +54,8 @@ static void set_affinity_and_slice(void)
 	sched_setaffinity(0, sizeof(all), &all);
 	ctl_slice_shorten();
 	prctl(PR_SET_TIMERSLACK, 1ul);
+	return sched_getaffinity(0, sizeof(all), &all) == 0 ? (uint32_t)CPU_COUNT(&all)
+							    : UINT32_MAX;
 }
 
 /* The kernel, valgrind (ENOSYS) or a system call filter (any errno) refused epoll_pwait2. */
@@ -287,7 +289,7 @@ static void *thread_main(void *arg)
 	struct progress *progress = arg;
 
 	atomic_fetch_sub(&num_starting, 1);
-	set_affinity_and_slice();
+	schedule_background_started(&progress->schedule, set_affinity_and_slice());
 	while (!atomic_load(&progress->is_missing_descriptors)) {
 		const uint64_t now_ns = clock_now_ns();
 		const struct schedule_decision decision =
