@@ -20,7 +20,9 @@
  * times below (call_cost.h). It is 0.3 us on a fast machine. An empty poll takes 0.3 to 3 units, a
  * yield that no other thread uses 1.3, a switch of threads 4, a message 10, waking a thread that
  * sleeps 15 to 50. Times in microseconds are limits that kernels and protocols set: time slices,
- * ACK timeouts.
+ * ACK timeouts. One cost differs by more: to set a timer that expires before all others of its
+ * processor, and to clear it, takes 6 units, and 80 in a virtual machine whose host does both. The
+ * background thread measures it as it starts.
  *
  * A poll after one that found nothing backs off first, and runs the engine then:
  *
@@ -29,8 +31,9 @@
  *   below 6 units         quiet                    NOTHING for 10 units, doubled up to 160 while
  *                                                  it stays quiet; then YIELD
  *   6 to 1000 units       shared                   YIELD
- *   more, or above        oversubscribed, 20 ms    SLEEP on the link: 160 units, doubled up to 800
- *   700 us (a slice)                               while no packet comes, 1 ms at most
+ *   more, or above        oversubscribed, 20 ms    SLEEP on the link: 160 units, or 24 timers if
+ *   700 us (a slice)                               that is more, doubled up to 800 units while no
+ *                                                  packet comes, 1 ms at most
  *   more than 32 units,   oversubscribed, 640 ms   SLEEP on the link, doubled up to 3200 units; a
  *   who waits its turn                             packet does not make the next sleep shorter
  *   the same, of a server                          ... doubled up to 2 ms
@@ -80,17 +83,19 @@
  * A yield that is used takes two switches and what the other thread does: 8 units at least. More
  * threads spin than there are processors where a yield is expensive: it returns after the time
  * slices of all others. Without yields the kernel takes the processor away for as long. A thread
- * that sleeps on the link is run soon after its packet comes. A poller that paid for an expensive
- * yield, or sleeps because a post did, has a short time slice from then on
- * (lib/control/time_slice.h): EEVDF runs it at once when it wakes up, and takes no more than that
- * slice for a yield. With its own slice it would wait for 700 us after each packet. A program that
- * sends to many has a short one too, once a yield ran others: a rank that kept its own slice would
- * have one turn for fourteen of the others. Such a rank may never learn it: its background thread
- * takes its packets meanwhile, each poll of its turn follows one that found something, and none
- * backs off. So a program that sends to many also yields before a poll that comes 32 units after
- * the last one, until a yield ran others. A poller has its own slice again when it expects nothing
- * more, a rank once it sends to one: with a short one a thread that spins would keep out its
- * background thread, which then has no shorter slice.
+ * that sleeps on the link is run soon after its packet comes. Each sleep sets a timer, in case
+ * another thread takes the packet, and clears it: where timers are dear the sleep is longer, or the
+ * timer takes more time than the rest of the round trip. A poller that paid for an expensive yield,
+ * or sleeps because a post did, has a short time slice from then on (lib/control/time_slice.h):
+ * EEVDF runs it at once when it wakes up, and takes no more than that slice for a yield. With its
+ * own slice it would wait for 700 us after each packet. A program that sends to many has a short
+ * one too, once a yield ran others: a rank that kept its own slice would have one turn for fourteen
+ * of the others. Such a rank may never learn it: its background thread takes its packets meanwhile,
+ * each poll of its turn follows one that found something, and none backs off. So a program that
+ * sends to many also yields before a poll that comes 32 units after the last one, until a yield ran
+ * others. A poller has its own slice again when it expects nothing more, a rank once it sends to
+ * one: with a short one a thread that spins would keep out its background thread, which then has no
+ * shorter slice.
  *
  * The background thread:
  *
@@ -238,8 +243,9 @@ enum schedule_state {
 /* Private to schedule_*.c. All threads read and write the atomics; no value but those of
  * stepping_back and polled_at_ns orders anything else. */
 struct schedule {
-	/* The unit. */
+	/* The unit, and the cost of a timer in ns. */
 	struct call_cost cost;
+	_Atomic uint64_t timer_ns;
 	/* This process, for its peers; NULL: it has no peers that see it. The process of the same
 	 * host that it sent to last; NULL: it sent to another host. */
 	struct presence *own;
@@ -416,8 +422,9 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 
 /* The background thread. */
 
-/* The thread starts, and may use this many processors. */
-void schedule_background_started(struct schedule *s, uint32_t num_cpus);
+/* The thread starts, and may use this many processors. To set a timer and clear it takes timer_ns,
+ * if it is the first of its processor. */
+void schedule_background_started(struct schedule *s, uint32_t num_cpus, uint64_t timer_ns);
 /* What to do next. The thread is on this processor. */
 struct schedule_decision schedule_background_next(struct schedule *s, uint64_t now_ns, int cpu);
 /* WAIT_ON_LINK begins, under the engine lock. Returns when it ends at the latest. */

@@ -51,9 +51,10 @@ void schedule_stop(struct schedule *s)
 	atomic_store(&s->stopping, true);
 }
 
-void schedule_background_started(struct schedule *s, uint32_t num_cpus)
+void schedule_background_started(struct schedule *s, uint32_t num_cpus, uint64_t timer_ns)
 {
 	s->has_one_cpu = num_cpus == 1;
+	set(&s->timer_ns, timer_ns);
 }
 
 /* A poller yielded the processor that this thread has got. */

@@ -19,8 +19,9 @@
 #define YIELD_EXPENSIVE 1000u
 /* A sleep may last longer than it must: another thread found the packet, or the program has other
  * things to do. */
-#define SLEEP_MIN 160u
-#define SLEEP_MAX 800u
+#define SLEEP_MIN	 160u
+#define SLEEP_MIN_TIMERS 24u
+#define SLEEP_MAX	 800u
 /* The limit for a poller that waits its turn. */
 #define SLEEP_TURN_MAX 3200u
 
@@ -48,9 +49,16 @@
 /* A wait for a packet that takes longer is long: a sleep adds little to it. */
 #define WAIT_LONG 160u
 
+static uint64_t longer_ns(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns > b_ns ? a_ns : b_ns;
+}
+
 static uint64_t sleep_min_ns(const struct schedule *s)
 {
-	return units_up_to(s, SLEEP_MIN, SLEEP_LIMIT_NS);
+	const uint64_t timer_ns = atomic_load_explicit(&s->timer_ns, memory_order_relaxed);
+
+	return min_u64(longer_ns(units(s, SLEEP_MIN), SLEEP_MIN_TIMERS * timer_ns), SLEEP_LIMIT_NS);
 }
 
 /* A client of a busy server sleeps for as long as its background thread steps back. */
@@ -58,8 +66,9 @@ static uint64_t sleep_max_ns(const struct schedule *s)
 {
 	if (server_is_busy(s))
 		return STEP_BACK_LIMIT_NS;
-	return units_up_to(s, turns_must_wait(&s->turns) ? SLEEP_TURN_MAX : SLEEP_MAX,
-			   SLEEP_LIMIT_NS);
+	return longer_ns(units_up_to(s, turns_must_wait(&s->turns) ? SLEEP_TURN_MAX : SLEEP_MAX,
+				     SLEEP_LIMIT_NS),
+			 sleep_min_ns(s));
 }
 
 void schedule_forked(struct schedule *s)

@@ -122,6 +122,52 @@ START_TEST(after_an_expensive_yield_pollers_sleep)
 }
 END_TEST
 
+static void sleep_twice(uint64_t timer_ns)
+{
+	struct schedule_decision decision;
+
+	schedule_background_started(&s, 2, timer_ns);
+	polls_empty(NEVER);
+	yields_for(400 * US);
+	decision = polls_empty(NEVER);
+	sleeps(&decision, true);
+	polls_empty(NEVER);
+}
+
+/* Each sleep sets one. */
+START_TEST(where_timers_are_dear_pollers_sleep_for_longer)
+{
+	sleep_twice(3 * US);
+	expect("     0.0 program polls, finds nothing -> YIELD\n"
+	       "   400.0 program yielded for 400.0 -> short slice\n"
+	       "   400.0 program polls, finds nothing -> SLEEP until 472.0\n"
+	       "   472.0 program wakes, no packet\n"
+	       "   472.0 program polls, finds nothing -> SLEEP until 616.0\n");
+}
+END_TEST
+
+START_TEST(as_long_each_time_where_that_is_the_longest)
+{
+	sleep_twice(20 * US);
+	expect("     0.0 program polls, finds nothing -> YIELD\n"
+	       "   400.0 program yielded for 400.0 -> short slice\n"
+	       "   400.0 program polls, finds nothing -> SLEEP until 880.0\n"
+	       "   880.0 program wakes, no packet\n"
+	       "   880.0 program polls, finds nothing -> SLEEP until 1360.0\n");
+}
+END_TEST
+
+START_TEST(but_no_longer_than_1_ms)
+{
+	sleep_twice(100 * US);
+	expect("     0.0 program polls, finds nothing -> YIELD\n"
+	       "   400.0 program yielded for 400.0 -> short slice\n"
+	       "   400.0 program polls, finds nothing -> SLEEP until 1400.0\n"
+	       "  1400.0 program wakes, no packet\n"
+	       "  1400.0 program polls, finds nothing -> SLEEP until 2400.0\n");
+}
+END_TEST
+
 /* With its own slice, EEVDF would run it long after each packet. */
 START_TEST(after_an_expensive_yield_of_a_post_the_poller_gets_a_short_slice)
 {
@@ -576,6 +622,9 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, who_posts_yields_again_soon);
 	tcase_add_test(tc, a_peer_on_the_same_processor_gets_every_yield);
 	tcase_add_test(tc, after_an_expensive_yield_pollers_sleep);
+	tcase_add_test(tc, where_timers_are_dear_pollers_sleep_for_longer);
+	tcase_add_test(tc, as_long_each_time_where_that_is_the_longest);
+	tcase_add_test(tc, but_no_longer_than_1_ms);
 	tcase_add_test(tc, after_an_expensive_yield_of_a_post_the_poller_gets_a_short_slice);
 	tcase_add_test(tc, a_new_background_thread_lets_pollers_sleep_on);
 	tcase_add_test(tc, after_20_ms_a_yield_is_tried_again);

@@ -8,7 +8,7 @@ static void setup_one_cpu(void)
 {
 	setup();
 	background_cpu = PROGRAMS_CPU;
-	schedule_background_started(&s, 1);
+	schedule_background_started(&s, 1, 0);
 }
 
 static void step_back_is_over(void)
@@ -49,7 +49,7 @@ END_TEST
 /* There the thread runs beside the program. */
 START_TEST(with_two_processors_it_does_after_20_us)
 {
-	schedule_background_started(&s, 2);
+	schedule_background_started(&s, 2, 0);
 	wakes_up_late(40);
 	expect("     0.0 program polls, finds 8 packets\n"
 	       "     0.0 background -> STEP_BACK until 48.0\n"
