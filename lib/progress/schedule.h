@@ -129,26 +129,26 @@
  * one processor each arrival wakes this thread before the poller, which waits for that processor.
  * Where this thread may use one processor alone, as in a container, any poller is near for 640
  * units: the thread can run the engine only in the poller's place, and the wake-up that ends a step
- * back may keep the poller waiting for 64 units and more. Two such pairs of threads took 8.9 us for
- * a way, and 5.3 us with this rule. A poller that finds what arrives takes the background thread
- * off the link (WAKE_BACKGROUND): each packet would wake that thread for nothing, at the sender's
- * cost. A program that is about to sleep in the kernel brings it back. A server of many peers
- * always has packets: once the background thread takes them, the program finds completions at each
- * poll and never runs the engine, so there the thread leaves at once, and a poll that finds
- * something shows that the program polls.
+ * back may keep the poller waiting for 64 units and more. Two such processes took 8.9 us for a way,
+ * and 5.2 us with this rule. A poller that finds what arrives takes the background thread off the
+ * link (WAKE_BACKGROUND): each packet would wake that thread for nothing, at the sender's cost. A
+ * program that is about to sleep in the kernel brings it back. A server of many peers always has
+ * packets: once the background thread takes them, the program finds completions at each poll and
+ * never runs the engine, so there the thread leaves at once, and a poll that finds something shows
+ * that the program polls.
  *
  * Steps back are of 160 units at first, twice as long each time that the program polled meanwhile,
  * up to 2560, and 2 ms at most. They stay short for 5 ms after a completion queue was armed: a
  * program that sleeps on a channel's descriptor arms right before, UCX arms once and polls on. A
  * poll in the last eighth of one that is longer than the first, or of 2 ms, postpones its end by
- * its length: the thread would only learn that the program polls, and does not wake up before the
- * program has stopped. A program that waits its turn, or sends to many, polls less often: there it
- * is the last half. One that shares its processor with strangers may lose it for a slice, and
- * postpones nothing: the thread, which has used little, gets a processor sooner. A wake-up takes 40
- * units of a processor, the timer that a poll sets 6. 33 processes that woke up for nothing each
- * 2 ms took a tenth of two processors. An emulated processor, where 160 units are more than 2 ms,
- * is slower for a while after each switch: there two threads that woke up each 2 ms took a quarter
- * of the round trips.
+ * its length, or by 64 timers if that is more, 3200 units at most: the thread would only learn that
+ * the program polls, and does not wake up before the program has stopped. A program that waits its
+ * turn, or sends to many, polls less often: there it is the last half. One that shares its
+ * processor with strangers may lose it for a slice, and postpones nothing: the thread, which has
+ * used little, gets a processor sooner. A wake-up takes 40 units of a processor, the timer that a
+ * poll sets 6. 33 processes that woke up for nothing each 2 ms took a tenth of two processors. An
+ * emulated processor, where 160 units are more than 2 ms, is slower for a while after each switch:
+ * there two threads that woke up each 2 ms took a quarter of the round trips.
  *
  * The background thread gives way by a sleep: after a yield the kernel may well run it again, and
  * again, before a poller that waits for the same processor. It serves on after a packet for 64

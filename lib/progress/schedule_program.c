@@ -24,6 +24,8 @@
 #define SLEEP_MAX	 800u
 /* The limit for a poller that waits its turn. */
 #define SLEEP_TURN_MAX 3200u
+/* A poll postpones the end of a step back by as many timers at least. */
+#define POSTPONE_TIMERS 64u
 
 /* An ACK waits for a request to follow. A server of many peers answers them in turn. */
 #define ACK_HOLD      64u
@@ -368,9 +370,18 @@ static bool may_lose_processor(struct schedule *s, uint64_t now_ns)
 	return (get(&s->quiet_ns) == 0 || is_oversubscribed(s, now_ns)) && !waits_turns(s);
 }
 
+/* The poll sets a timer. No longer than the tick: a held ACK would wake the thread then. */
+static uint64_t postpone_by_ns(struct schedule *s)
+{
+	const uint64_t most_ns = min_u64(tick_ns(s), STEP_BACK_LIMIT_NS);
+
+	return longer_ns(get(&s->postpone_by_ns),
+			 min_u64(POSTPONE_TIMERS * get(&s->timer_ns), most_ns));
+}
+
 uint64_t schedule_postponed(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
 {
-	const uint64_t length_ns = get(&s->postpone_by_ns);
+	const uint64_t length_ns = postpone_by_ns(s);
 	const uint64_t until_ns = min_u64(now_ns + length_ns, due_ns);
 	uint64_t before_ns = get(&s->background_due_ns);
 

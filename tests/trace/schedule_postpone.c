@@ -65,6 +65,29 @@ START_TEST(a_poller_postpones_the_end)
 }
 END_TEST
 
+/* Each postponement sets one. */
+START_TEST(for_longer_where_timers_are_dear)
+{
+	schedule_background_started(&s, 2, 4 * US);
+	steps_back_for_the_second_time();
+	polls_each_us_for(600);
+	expect(STEPPED_BACK "   132.0 program polls -> steps back until 388.0\n"
+			    "   356.0 program polls -> steps back until 612.0\n"
+			    "   580.0 program polls -> steps back until 836.0\n");
+}
+END_TEST
+
+/* The thread wakes up at each tick, 960 us, for ACKs that are held. */
+START_TEST(but_by_one_tick_at_most)
+{
+	schedule_background_started(&s, 2, 40 * US);
+	steps_back_for_the_second_time();
+	polls_each_us_for(950);
+	expect(STEPPED_BACK "   132.0 program polls -> steps back until 1092.0\n"
+			    "   972.0 program polls -> steps back until 1932.0\n");
+}
+END_TEST
+
 /* One step back after the last poll that postponed the end. */
 START_TEST(a_program_that_stops_polling_is_found_out)
 {
@@ -197,6 +220,8 @@ int main(void)
 	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_poller_postpones_the_end);
+	tcase_add_test(tc, for_longer_where_timers_are_dear);
+	tcase_add_test(tc, but_by_one_tick_at_most);
 	tcase_add_test(tc, a_program_that_stops_polling_is_found_out);
 	tcase_add_test(tc, the_first_step_back_ends_as_planned);
 	tcase_add_test(tc, on_a_slow_machine_the_longest_is_postponed);
