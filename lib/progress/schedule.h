@@ -84,18 +84,18 @@
  * threads spin than there are processors where a yield is expensive: it returns after the time
  * slices of all others. Without yields the kernel takes the processor away for as long. A thread
  * that sleeps on the link is run soon after its packet comes. Each sleep sets a timer, in case
- * another thread takes the packet, and clears it: where timers are dear the sleep is longer, or the
- * timer takes more time than the rest of the round trip. A poller that paid for an expensive yield,
- * or sleeps because a post did, has a short time slice from then on (lib/control/time_slice.h):
- * EEVDF runs it at once when it wakes up, and takes no more than that slice for a yield. With its
- * own slice it would wait for 700 us after each packet. A program that sends to many has a short
- * one too, once a yield ran others: a rank that kept its own slice would have one turn for fourteen
- * of the others. Such a rank may never learn it: its background thread takes its packets meanwhile,
- * each poll of its turn follows one that found something, and none backs off. So a program that
- * sends to many also yields before a poll that comes 32 units after the last one, until a yield ran
- * others. A poller has its own slice again when it expects nothing more, a rank once it sends to
- * one: with a short one a thread that spins would keep out its background thread, which then has no
- * shorter slice.
+ * another thread takes the packet, and clears it. Where timers are dear the sleep is longer: others
+ * of the processor expire first, and this one costs little. A poller that paid for an expensive
+ * yield, or sleeps because a post did, has a short time slice from then on
+ * (lib/control/time_slice.h): EEVDF runs it at once when it wakes up, and takes no more than that
+ * slice for a yield. With its own slice it would wait for 700 us after each packet. A program that
+ * sends to many has a short one too, once a yield ran others: a rank that kept its own slice would
+ * have one turn for fourteen of the others. Such a rank may never learn it: its background thread
+ * takes its packets meanwhile, each poll of its turn follows one that found something, and none
+ * backs off. So a program that sends to many also yields before a poll that comes 32 units after
+ * the last one, until a yield ran others. A poller has its own slice again when it expects nothing
+ * more, a rank once it sends to one: with a short one a thread that spins would keep out its
+ * background thread, which then has no shorter slice.
  *
  * The background thread:
  *
@@ -164,8 +164,8 @@
  * wake the thread: a poller sends the ACK, and while ACKs are held the thread runs the engine every
  * 3200 units, 2.5 ms at most. The engine holds an ACK for 64 units. A server that polls and sends
  * to many answers one peer after the other, so there an ACK is held for 1024 units: an ACK that is
- * sent alone wakes a peer that waits for the answer. The thread sends packets that the
- * link refused again after 320 units. While it steps back, the next poll does.
+ * sent alone wakes a peer that waits for the answer. After 320 units the thread sends once more
+ * what the link refused. While the thread steps back, the next poll does so.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
  * when both do. An unconditional yield beside a busy third program costs up to 2 ms. A background
@@ -243,7 +243,7 @@ enum schedule_state {
 /* Private to schedule_*.c. All threads read and write the atomics; no value but those of
  * stepping_back and polled_at_ns orders anything else. */
 struct schedule {
-	/* The unit, and the cost of a timer in ns. */
+	/* The unit, and what it takes to set a timer and to clear it. 0: not measured. */
 	struct call_cost cost;
 	_Atomic uint64_t timer_ns;
 	/* This process, for its peers; NULL: it has no peers that see it. The process of the same
@@ -310,7 +310,7 @@ struct schedule {
 	/* State of the background thread alone. */
 	enum schedule_state state;
 	int cpu;
-	bool has_one_cpu;
+	bool has_one_cpu; /* it may use no other */
 	/* What background_due_ns was when the last wait ended. */
 	uint64_t due_ns;
 	/* A packet ended it. */

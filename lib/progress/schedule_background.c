@@ -14,7 +14,7 @@
 /* A poller is near for this long after a poll. */
 #define POLLER_NEAR  64u
 #define YIELDER_NEAR 160u
-/* It shares its processor with others, or with this thread alone. */
+/* It shares its processor with others; this thread has no other processor. */
 #define SHARER_NEAR  2560u
 #define ONE_CPU_NEAR 640u
 

@@ -19,12 +19,14 @@
 #define YIELD_EXPENSIVE 1000u
 /* A sleep may last longer than it must: another thread found the packet, or the program has other
  * things to do. */
-#define SLEEP_MIN	 160u
-#define SLEEP_MIN_TIMERS 24u
-#define SLEEP_MAX	 800u
+#define SLEEP_MIN 160u
+#define SLEEP_MAX 800u
 /* The limit for a poller that waits its turn. */
 #define SLEEP_TURN_MAX 3200u
-/* A poll postpones the end of a step back by as many timers at least. */
+
+/* Times in timers, what it takes to set one and to clear it. A sleep, and the postponement of a
+ * step back, set one each and last as long at least. */
+#define SLEEP_TIMERS	24u
 #define POSTPONE_TIMERS 64u
 
 /* An ACK waits for a request to follow. A server of many peers answers them in turn. */
@@ -60,7 +62,7 @@ static uint64_t sleep_min_ns(const struct schedule *s)
 {
 	const uint64_t timer_ns = atomic_load_explicit(&s->timer_ns, memory_order_relaxed);
 
-	return min_u64(longer_ns(units(s, SLEEP_MIN), SLEEP_MIN_TIMERS * timer_ns), SLEEP_LIMIT_NS);
+	return min_u64(longer_ns(units(s, SLEEP_MIN), SLEEP_TIMERS * timer_ns), SLEEP_LIMIT_NS);
 }
 
 /* A client of a busy server sleeps for as long as its background thread steps back. */
@@ -370,7 +372,7 @@ static bool may_lose_processor(struct schedule *s, uint64_t now_ns)
 	return (get(&s->quiet_ns) == 0 || is_oversubscribed(s, now_ns)) && !waits_turns(s);
 }
 
-/* The poll sets a timer. No longer than the tick: a held ACK would wake the thread then. */
+/* No longer than the tick: else a held ACK would wake the thread. */
 static uint64_t postpone_by_ns(struct schedule *s)
 {
 	const uint64_t most_ns = min_u64(tick_ns(s), STEP_BACK_LIMIT_NS);

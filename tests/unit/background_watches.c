@@ -128,6 +128,18 @@ static uint64_t timer_ns(void)
 	return (uint64_t)at.it_value.tv_sec * 1000000000u + (uint64_t)at.it_value.tv_nsec;
 }
 
+START_TEST(a_thread_that_starts_measures_a_timer)
+{
+	const uint64_t until_ns = clock_now_ns() + WAIT_NS;
+	_Atomic uint64_t *measured_ns = &progress->schedule.timer_ns;
+
+	while (atomic_load(measured_ns) == 0 && clock_now_ns() < until_ns)
+		sched_yield();
+	ck_assert_uint_gt(atomic_load(measured_ns), 0);
+	ck_assert_uint_eq(timer_ns(), 0);
+}
+END_TEST
+
 /* A program that sends to many postpones whether or not its yields run others. */
 START_TEST(a_poll_postpones_the_end_of_a_step_back)
 {
@@ -185,6 +197,7 @@ int main(void)
 	tcase_add_test(tcase, a_thread_that_steps_back_again_does_not_watch);
 	tcase_add_test(tcase, a_thread_watches_groups_once_one_is_joined);
 	tcase_add_test(tcase, a_join_wakes_the_thread);
+	tcase_add_test(tcase, a_thread_that_starts_measures_a_timer);
 	tcase_add_test(tcase, a_poll_postpones_the_end_of_a_step_back);
 	tcase_add_test(tcase, a_step_back_lasts_as_long_as_its_timer);
 	suite_add_tcase(suite, tcase);
