@@ -141,14 +141,19 @@
  * up to 2560, and 2 ms at most. They stay short for 5 ms after a completion queue was armed: a
  * program that sleeps on a channel's descriptor arms right before, UCX arms once and polls on. A
  * poll in the last eighth of one that is longer than the first, or of 2 ms, postpones its end by
- * its length, or by 64 timers if that is more, 3200 units at most: the thread would only learn that
- * the program polls, and does not wake up before the program has stopped. A program that waits its
- * turn, or sends to many, polls less often: there it is the last half. One that shares its
- * processor with strangers may lose it for a slice, and postpones nothing: the thread, which has
- * used little, gets a processor sooner. A wake-up takes 40 units of a processor, the timer that a
- * poll sets 6. 33 processes that woke up for nothing each 2 ms took a tenth of two processors. An
- * emulated processor, where 160 units are more than 2 ms, is slower for a while after each switch:
- * there two threads that woke up each 2 ms took a quarter of the round trips.
+ * its length: the thread would only learn that the program polls, and does not wake up before the
+ * program has stopped. A program that waits its turn, or sends to many, polls less often: there it
+ * is the last half. One that shares its processor with strangers may lose it for a slice, and
+ * postpones nothing: the thread, which has used little, gets a processor sooner. A wake-up takes 40
+ * units of a processor, the timer that a poll sets 6. 33 processes that woke up for nothing each 2
+ * ms took a tenth of two processors. An emulated processor, where 160 units are more than 2 ms, is
+ * slower for a while after each switch: there two threads that woke up each 2 ms took a quarter of
+ * the round trips.
+ *
+ * Where timers are dear, a poll postpones the end by 64 timers at least, up to 2 ms, and by an
+ * eighth of the time for which the program has polled since the thread stepped back, up to 256
+ * timers and 8 ms. A peer that needs this process after the program has stopped polling waits for
+ * that long once. With 64 timers each time, 1 way in 100 over UDP met the timer of a poll.
  *
  * The background thread gives way by a sleep: after a yield the kernel may well run it again, and
  * again, before a poller that waits for the same processor. It serves on after a packet for 64
@@ -164,8 +169,9 @@
  * wake the thread: a poller sends the ACK, and while ACKs are held the thread runs the engine every
  * 3200 units, 2.5 ms at most. The engine holds an ACK for 64 units. A server that polls and sends
  * to many answers one peer after the other, so there an ACK is held for 1024 units: an ACK that is
- * sent alone wakes a peer that waits for the answer. After 320 units the thread sends once more
- * what the link refused. While the thread steps back, the next poll does so.
+ * sent alone wakes a peer that waits for the answer. An ACK that the program leaves held when it
+ * stops polling waits for the end of a step back. After 320 units the thread sends once more what
+ * the link refused. While the thread steps back, the next poll does so.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
  * when both do. An unconditional yield beside a busy third program costs up to 2 ms. A background
@@ -262,6 +268,9 @@ struct schedule {
 	/* From that time on a poll postpones the end of the background thread's step back, whose
 	 * length is postpone_by_ns; 0: none does. */
 	_Atomic uint64_t postpone_at_ns, postpone_by_ns;
+	/* The program has polled since then, as far as polls that came back to postpone show: it
+	 * was not away when they were due. */
+	_Atomic uint64_t polls_since_ns;
 	/* Slow polls in a row that did not back off, as the program seems to yield itself. */
 	_Atomic uint32_t looks;
 	/* The current round of polls. */

@@ -115,8 +115,9 @@ static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns, u
 	s->polled_before_ns = get(&s->last_poll_ns);
 	atomic_store(&s->background_due_ns, until_ns);
 	set(&s->postpone_by_ns, length_ns);
+	set(&s->polls_since_ns, now_ns);
 	if (length_ns > step_back_min_ns(s) || length_ns == STEP_BACK_LIMIT_NS)
-		set(&s->postpone_at_ns, postpone_at_ns(s, until_ns, length_ns));
+		set(&s->postpone_at_ns, until_ns - postpone_before_ns(s, length_ns));
 	return (struct schedule_decision){
 		.action = SCHEDULE_STEP_BACK,
 		.until_ns = until_ns,

@@ -120,11 +120,11 @@ static inline bool waits_turns(const struct schedule *s)
 	return is_client(s) || turns_has_many_peers(&s->turns);
 }
 
-/* A timer that is set costs a poller some units, so a poll sets it as late as it can. */
-static inline uint64_t postpone_at_ns(const struct schedule *s, uint64_t until_ns,
-				      uint64_t length_ns)
+/* A timer that is set costs a poller some units, so a poll sets it as late as it can: this long
+ * before the end. */
+static inline uint64_t postpone_before_ns(const struct schedule *s, uint64_t length_ns)
 {
-	return until_ns - length_ns / (waits_turns(s) ? 2 : 8);
+	return length_ns / (waits_turns(s) ? 2 : 8);
 }
 
 /* Returns whether pollers have found enough. */

@@ -26,8 +26,12 @@
 
 /* Times in timers, what it takes to set one and to clear it. A sleep, and the postponement of a
  * step back, set one each and last as long at least. */
-#define SLEEP_TIMERS	24u
-#define POSTPONE_TIMERS 64u
+#define SLEEP_TIMERS	    24u
+#define POSTPONE_TIMERS	    64u
+#define POSTPONE_TIMERS_MAX 256u
+#define POSTPONE_LIMIT_NS   8000000u
+/* A postponement lasts for this part of the time for which the program has polled. */
+#define POSTPONE_SHARE 8u
 
 /* An ACK waits for a request to follow. A server of many peers answers them in turn. */
 #define ACK_HOLD      64u
@@ -372,27 +376,53 @@ static bool may_lose_processor(struct schedule *s, uint64_t now_ns)
 	return (get(&s->quiet_ns) == 0 || is_oversubscribed(s, now_ns)) && !waits_turns(s);
 }
 
-/* No longer than the tick: else a held ACK would wake the thread. */
-static uint64_t postpone_by_ns(struct schedule *s)
+/* 0 where timers are not dear. */
+static uint64_t longest_postponement_ns(struct schedule *s)
 {
-	const uint64_t most_ns = min_u64(tick_ns(s), STEP_BACK_LIMIT_NS);
+	return min_u64(POSTPONE_TIMERS_MAX * get(&s->timer_ns), POSTPONE_LIMIT_NS);
+}
 
+static uint64_t shortest_postponement_ns(struct schedule *s)
+{
 	return longer_ns(get(&s->postpone_by_ns),
-			 min_u64(POSTPONE_TIMERS * get(&s->timer_ns), most_ns));
+			 min_u64(POSTPONE_TIMERS * get(&s->timer_ns), STEP_BACK_LIMIT_NS));
+}
+
+/* The longer the program has polled, the less it matters that the thread learns late that it has
+ * stopped. */
+static uint64_t postponement_ns(struct schedule *s, uint64_t now_ns, uint64_t shortest_ns)
+{
+	const uint64_t share_ns = (now_ns - get(&s->polls_since_ns)) / POSTPONE_SHARE;
+
+	return longer_ns(shortest_ns, min_u64(share_ns, longest_postponement_ns(s)));
 }
 
 uint64_t schedule_postponed(struct schedule *s, uint64_t now_ns, uint64_t due_ns)
 {
-	const uint64_t length_ns = postpone_by_ns(s);
-	const uint64_t until_ns = min_u64(now_ns + length_ns, due_ns);
-	uint64_t before_ns = get(&s->background_due_ns);
+	const uint64_t shortest_ns = shortest_postponement_ns(s);
+	const uint64_t window_ns = postpone_before_ns(s, shortest_ns);
+	uint64_t at_ns = get(&s->postpone_at_ns), before_ns = get(&s->background_due_ns);
+	uint64_t until_ns;
 
-	/* The thread decides meanwhile, or the engine is due soon. */
-	if (!before_ns || until_ns <= before_ns || may_sleep(s, now_ns) ||
-	    may_lose_processor(s, now_ns) ||
+	/* The program was away when this poll was due. */
+	if (now_ns > at_ns + window_ns)
+		set(&s->polls_since_ns, now_ns);
+	/* The thread decides meanwhile. */
+	if (!before_ns)
+		return 0;
+	/* The end is not near. */
+	if (now_ns + window_ns < before_ns) {
+		atomic_compare_exchange_strong(
+			&s->postpone_at_ns, &at_ns,
+			min_u64(before_ns - window_ns, now_ns + shortest_ns));
+		return 0;
+	}
+	until_ns = min_u64(now_ns + postponement_ns(s, now_ns, shortest_ns), due_ns);
+	/* The engine is due soon. */
+	if (until_ns <= before_ns || may_sleep(s, now_ns) || may_lose_processor(s, now_ns) ||
 	    !atomic_compare_exchange_strong(&s->background_due_ns, &before_ns, until_ns))
 		return 0;
-	set(&s->postpone_at_ns, postpone_at_ns(s, until_ns, length_ns));
+	set(&s->postpone_at_ns, min_u64(until_ns - window_ns, now_ns + shortest_ns));
 	return until_ns;
 }
 
@@ -503,6 +533,14 @@ static bool is_delayed_ack(const struct schedule *s, const struct schedule_timer
 	       timers->link_ns >= now_ns + tick_ns(s);
 }
 
+/* While the thread steps back, a poller sends a held ACK, and the thread once it is over. */
+static uint64_t ack_wait_ns(struct schedule *s)
+{
+	if (!atomic_load(&s->stepping_back))
+		return tick_ns(s);
+	return longer_ns(tick_ns(s), longest_postponement_ns(s));
+}
+
 struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t now_ns,
 						  const struct schedule_timers *timers,
 						  bool expecting)
@@ -511,7 +549,7 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 
 	if (is_delayed_ack(s, timers, now_ns)) {
 		set(&s->ack_held_at_ns, now_ns);
-		deadline_ns = now_ns + tick_ns(s);
+		deadline_ns = now_ns + ack_wait_ns(s);
 	}
 	/* A poller that is near sends the rest. */
 	if (timers->unsent && !atomic_load(&s->stepping_back))

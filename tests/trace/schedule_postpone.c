@@ -28,16 +28,28 @@ static void steps_back_for_the_second_time(void)
 	"     0.0 background -> STEP_BACK until 48.0\n"                                            \
 	"    48.0 background -> STEP_BACK until 144.0\n"
 
-/* The program polls, and the engine is due at due_ns. Notes nothing if it postpones nothing. */
+/* The program polls, and the engine is due at due_ns. Returns the new end; 0: it postpones
+ * nothing. */
+static uint64_t poll_until(uint64_t due_ns)
+{
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	return schedule_postpones(&s, now_ns) ? schedule_postponed(&s, now_ns, due_ns) : 0;
+}
+
 static void polls_on(uint64_t due_ns)
 {
-	uint64_t until_ns = 0;
+	const uint64_t until_ns = poll_until(due_ns);
 
-	schedule_polled(&s, now_ns, PROGRAMS_CPU);
-	if (schedule_postpones(&s, now_ns))
-		until_ns = schedule_postponed(&s, now_ns, due_ns);
 	if (until_ns)
 		note_step_back(until_ns);
+}
+
+static void poll_each_us_for(uint64_t us)
+{
+	while (us-- > 0) {
+		pass(1 * US);
+		poll_until(NEVER);
+	}
 }
 
 static void polls_each_us_for(uint64_t us)
@@ -77,14 +89,78 @@ START_TEST(for_longer_where_timers_are_dear)
 }
 END_TEST
 
-/* The thread wakes up at each tick, 960 us, for ACKs that are held. */
-START_TEST(but_by_one_tick_at_most)
+START_TEST(but_by_2_ms_at_first)
 {
 	schedule_background_started(&s, 2, 40 * US);
 	steps_back_for_the_second_time();
-	polls_each_us_for(950);
-	expect(STEPPED_BACK "   132.0 program polls -> steps back until 1092.0\n"
-			    "   972.0 program polls -> steps back until 1932.0\n");
+	polls_each_us_for(100);
+	expect(STEPPED_BACK "   132.0 program polls -> steps back until 2132.0\n");
+}
+END_TEST
+
+/* By an eighth of the time for which the program has polled, and 256 timers at most. */
+START_TEST(for_longer_once_it_has_polled_for_long)
+{
+	schedule_background_started(&s, 2, 4 * US);
+	steps_back_for_the_second_time();
+	poll_each_us_for(7000);
+	polls_each_us_for(4000);
+	expect(STEPPED_BACK "  7051.0 program polls -> steps back until 7926.4\n"
+			    "  7895.0 program polls -> steps back until 8875.9\n"
+			    "  8844.0 program polls -> steps back until 9868.0\n"
+			    "  9836.0 program polls -> steps back until 10860.0\n"
+			    " 10828.0 program polls -> steps back until 11852.0\n");
+}
+END_TEST
+
+START_TEST(but_by_8_ms_at_most)
+{
+	schedule_background_started(&s, 2, 40 * US);
+	steps_back_for_the_second_time();
+	poll_each_us_for(60000);
+	polls_each_us_for(20000);
+	expect(STEPPED_BACK " 66106.0 program polls -> steps back until 74106.0\n"
+			    " 73856.0 program polls -> steps back until 81856.0\n");
+}
+END_TEST
+
+/* It computes for 200 us, and the next poll finds that out. */
+START_TEST(a_program_that_was_away_polls_since_then)
+{
+	schedule_background_started(&s, 2, 4 * US);
+	steps_back_for_the_second_time();
+	poll_each_us_for(8246);
+	pass(200 * US);
+	polls_each_us_for(600);
+	expect(STEPPED_BACK "  8844.0 program polls -> steps back until 9100.0\n"
+			    "  9068.0 program polls -> steps back until 9324.0\n");
+}
+END_TEST
+
+/* An ACK that is held waits for a poll, or for the end. Another timer does not. */
+START_TEST(held_acks_do_not_wake_the_thread)
+{
+	schedule_background_started(&s, 2, 40 * US);
+	steps_back_for_the_second_time();
+	polls_each_us_for(100);
+	released(now_ns + ACK_HOLD_NS, true);
+	released(now_ns + ACK_HOLD_NS + 1, true);
+	expect(STEPPED_BACK "   132.0 program polls -> steps back until 2132.0\n"
+			    "   148.0 engine released -> NOTHING\n"
+			    "   148.0 engine released -> WAKE_BACKGROUND\n");
+}
+END_TEST
+
+/* No poller sends it: the thread does, within a tick. */
+START_TEST(unless_it_listens)
+{
+	schedule_background_started(&s, 2, 40 * US);
+	background();
+	waits_on_link(now_ns + MS(3));
+	released(now_ns + ACK_HOLD_NS, true);
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits until 3000.0\n"
+	       "     0.0 engine released -> WAKE_BACKGROUND\n");
 }
 END_TEST
 
@@ -199,6 +275,20 @@ START_TEST(a_thread_that_was_woken_is_left_alone)
 }
 END_TEST
 
+/* Between the poll's two calls. */
+START_TEST(so_is_one_that_was_woken_this_moment)
+{
+	steps_back_for_the_second_time();
+	pass(90 * US);
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	ck_assert(schedule_postpones(&s, now_ns));
+	schedule_step_back_returned(&s, now_ns, background_cpu, true);
+	ck_assert_uint_eq(schedule_postponed(&s, now_ns, NEVER), 0);
+	background();
+	expect(STEPPED_BACK "   138.0 background -> STEP_BACK until 144.0\n");
+}
+END_TEST
+
 /* A timer of the engine that is due sooner wakes the thread. */
 START_TEST(the_engine_knows_the_new_end)
 {
@@ -221,7 +311,12 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_poller_postpones_the_end);
 	tcase_add_test(tc, for_longer_where_timers_are_dear);
-	tcase_add_test(tc, but_by_one_tick_at_most);
+	tcase_add_test(tc, but_by_2_ms_at_first);
+	tcase_add_test(tc, for_longer_once_it_has_polled_for_long);
+	tcase_add_test(tc, but_by_8_ms_at_most);
+	tcase_add_test(tc, a_program_that_was_away_polls_since_then);
+	tcase_add_test(tc, held_acks_do_not_wake_the_thread);
+	tcase_add_test(tc, unless_it_listens);
 	tcase_add_test(tc, a_program_that_stops_polling_is_found_out);
 	tcase_add_test(tc, the_first_step_back_ends_as_planned);
 	tcase_add_test(tc, on_a_slow_machine_the_longest_is_postponed);
@@ -230,6 +325,7 @@ int main(void)
 	tcase_add_test(tc, a_program_beside_strangers_postpones_nothing);
 	tcase_add_test(tc, but_a_rank_does);
 	tcase_add_test(tc, a_thread_that_was_woken_is_left_alone);
+	tcase_add_test(tc, so_is_one_that_was_woken_this_moment);
 	tcase_add_test(tc, the_engine_knows_the_new_end);
 	return suite_run(suite);
 }
