@@ -12,6 +12,8 @@
 /* EEVDF: a thread keeps its processor for at least this long, except from one with a shorter
  * slice. */
 #define PARITY_NS 700000u
+/* A sleep has begun lately. */
+#define LATELY_NS 1000000u
 
 static bool is_eevdf(const struct kernel *kernel)
 {
@@ -187,6 +189,20 @@ bool fair_yield(struct kernel *kernel, int cpu)
 	return true;
 }
 
+/* 2 for each thread that runs or waits for the processor, 1 for each that began to sleep lately. */
+static uint32_t load(const struct kernel *kernel, int cpu)
+{
+	uint32_t ret = 2 * length(kernel, cpu);
+
+	for (uint32_t i = 0; i < kernel->num_threads; i++) {
+		const struct kernel_thread *thread = kernel->thread[i];
+
+		ret += thread->state == KERNEL_WAITS && thread->cpu == cpu &&
+		       thread->wait_began_ns + LATELY_NS > kernel->now_ns;
+	}
+	return ret;
+}
+
 void fair_balance(struct kernel *kernel, int cpu)
 {
 	for (uint32_t i = 0; i < kernel->num_queued; i++) {
@@ -196,7 +212,7 @@ void fair_balance(struct kernel *kernel, int cpu)
 			continue;
 		for (int to = 0; to < kernel->cfg.num_cpus; to++)
 			if (kernel_may_use(thread, to) &&
-			    length(kernel, to) + 2 <= length(kernel, cpu)) {
+			    load(kernel, to) + 3 <= load(kernel, cpu)) {
 				fair_move(kernel, thread, to);
 				return;
 			}

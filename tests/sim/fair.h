@@ -20,7 +20,8 @@ void fair_wait(struct kernel *kernel, int cpu);
 bool fair_yield(struct kernel *kernel, int cpu);
 /* A thread of another processor's queue gets this processor. */
 void fair_move(struct kernel *kernel, struct kernel_thread *thread, int cpu);
-/* Its time slice is over: a longer queue than all others gives a thread away. */
+/* Its time slice is over: it gives a thread to a processor with less load. Threads that slept
+ * lately count half, as Linux averages the load over some milliseconds. */
 void fair_balance(struct kernel *kernel, int cpu);
 /* Its wait is over. Returns the processor that it gets, idle or from another thread, or -1. */
 int fair_wake(struct kernel *kernel, struct kernel_thread *thread);

@@ -10,6 +10,8 @@
 
 #define SWITCH_NS 1200u
 #define YIELD_NS  300u
+/* Each processor has a timer of the kernel's own. */
+#define TICK_NS 4000000u
 
 bool kernel_may_use(const struct kernel_thread *thread, int cpu)
 {
@@ -117,6 +119,17 @@ static uint64_t slice_ns(struct kernel *kernel)
 	return is_fair(kernel) ? slice_ns * 3 / 4 + draw(kernel, slice_ns / 2) : slice_ns;
 }
 
+/* When the processor can switch to a thread. Its host wakes one that has halted, and gives it the
+ * interrupt. */
+static uint64_t ready_ns(const struct kernel *kernel, const struct kernel_cpu *cpu)
+{
+	const uint64_t exits = cpu->is_halted ? 2 : 0;
+	const uint64_t from_ns =
+		cpu->exit_until_ns > kernel->now_ns ? cpu->exit_until_ns : kernel->now_ns;
+
+	return from_ns + exits * kernel->cfg.exit_ns;
+}
+
 /* Gives an idle processor to a thread of the queue. */
 static void dispatch(struct kernel *kernel, int cpu)
 {
@@ -124,8 +137,10 @@ static void dispatch(struct kernel *kernel, int cpu)
 	struct kernel_thread **queue = kernel->queue, *thread;
 
 	assert(!kernel->cpu[cpu].thread);
-	if (place == kernel->num_queued)
+	if (place == kernel->num_queued) {
+		kernel->cpu[cpu].is_halted = true;
 		return;
+	}
 	thread = queue[place];
 	kernel->num_queued--;
 	memmove(queue + place, queue + place + 1, (kernel->num_queued - place) * sizeof(*queue));
@@ -138,7 +153,8 @@ static void dispatch(struct kernel *kernel, int cpu)
 		.dispatched_ns = kernel->now_ns,
 		.charged_ns = kernel->now_ns,
 		.slice_ns = slice_ns(kernel),
-		.busy_until_ns = kernel->now_ns + scaled(kernel, SWITCH_NS) + thread->left_ns,
+		.busy_until_ns = ready_ns(kernel, &kernel->cpu[cpu]) + scaled(kernel, SWITCH_NS) +
+				 thread->left_ns,
 		.theft_ns = kernel->cpu[cpu].theft_ns,
 	};
 	add_thefts(kernel, &kernel->cpu[cpu]);
@@ -176,12 +192,40 @@ static int find_cpu(const struct kernel *kernel, const struct kernel_thread *thr
 	return ret;
 }
 
+/* What runs on the stepping processor asks its host for something. */
+static void leave(struct kernel *kernel)
+{
+	struct kernel_cpu *cpu = &kernel->cpu[kernel->stepping];
+
+	if (kernel->stepping < 0 || !kernel->cfg.exit_ns)
+		return;
+	if (cpu->exit_until_ns < kernel->now_ns)
+		cpu->exit_until_ns = kernel->now_ns;
+	cpu->exit_until_ns += kernel->cfg.exit_ns;
+}
+
+/* Whether a timer of this processor expires before all others there. Only such a one is set. */
+static bool is_first_timer(const struct kernel *kernel, int cpu, uint64_t until_ns)
+{
+	if (!kernel->cfg.exit_ns || until_ns > (kernel->now_ns / TICK_NS + 1) * TICK_NS)
+		return false;
+	for (uint32_t i = 0; i < kernel->num_threads; i++) {
+		const struct kernel_thread *thread = kernel->thread[i];
+
+		if (thread->state == KERNEL_WAITS && thread->cpu == cpu &&
+		    thread->until_ns < until_ns)
+			return false;
+	}
+	return true;
+}
+
 static void end_wait(struct kernel *kernel, struct kernel_thread *thread, bool timed_out)
 {
 	const int cpu = is_fair(kernel) ? fair_wake(kernel, thread) : find_cpu(kernel, thread);
 
 	thread->timed_out = timed_out;
-	thread->left_ns = 0;
+	/* It clears its timer. */
+	thread->left_ns = thread->has_first_timer && !timed_out ? kernel->cfg.exit_ns : 0;
 	enqueue(kernel, thread, kernel->cfg.wake_up != KERNEL_WAKE_IS_LAST);
 	if (cpu < 0)
 		return;
@@ -189,6 +233,7 @@ static void end_wait(struct kernel *kernel, struct kernel_thread *thread, bool t
 		kernel->preempts_stepping = true;
 		return;
 	}
+	leave(kernel);
 	if (kernel->cpu[cpu].thread)
 		take_away(kernel, cpu);
 	dispatch(kernel, cpu);
@@ -202,10 +247,14 @@ void kernel_wake(struct kernel *kernel, struct kernel_thread *thread)
 
 static void begin_wait(struct kernel *kernel, struct kernel_thread *thread, uint64_t until_ns)
 {
-	thread->state = KERNEL_WAITS;
 	if (until_ns < kernel->now_ns)
 		until_ns = kernel->now_ns;
 	thread->until_ns = until_ns == UINT64_MAX ? UINT64_MAX : until_ns + kernel->cfg.slack_ns;
+	thread->has_first_timer = is_first_timer(kernel, thread->cpu, thread->until_ns);
+	thread->state = KERNEL_WAITS;
+	thread->wait_began_ns = kernel->now_ns;
+	if (thread->has_first_timer)
+		leave(kernel);
 	if (thread->until_ns < kernel->timer_ns)
 		kernel->timer_ns = thread->until_ns;
 }
@@ -218,11 +267,11 @@ static bool carry_out(struct kernel *kernel, int cpu, const struct kernel_next *
 	switch (next->operation) {
 	case KERNEL_RUN:
 		assert(next->ns > 0);
-		at->busy_until_ns = kernel->now_ns + scaled(kernel, next->ns);
+		at->busy_until_ns = ready_ns(kernel, at) + scaled(kernel, next->ns);
 		add_thefts(kernel, at);
 		return true;
 	case KERNEL_YIELD:
-		at->busy_until_ns = kernel->now_ns + scaled(kernel, YIELD_NS);
+		at->busy_until_ns = ready_ns(kernel, at) + scaled(kernel, YIELD_NS);
 		add_thefts(kernel, at);
 		return is_fair(kernel) ? !fair_yield(kernel, cpu) : at->keeps_slice;
 	case KERNEL_WAIT:
@@ -306,10 +355,17 @@ static void serve(struct kernel *kernel, int cpu)
 	}
 }
 
-void kernel_postpone(struct kernel *kernel, struct kernel_thread *thread, uint64_t until_ns)
+uint64_t kernel_postpone(struct kernel *kernel, struct kernel_thread *thread, uint64_t until_ns)
 {
+	uint64_t exits = thread->has_first_timer;
+
 	assert(thread->state == KERNEL_WAITS);
+	thread->until_ns = UINT64_MAX;
+	thread->has_first_timer =
+		is_first_timer(kernel, thread->cpu, until_ns + kernel->cfg.slack_ns);
 	thread->until_ns = until_ns + kernel->cfg.slack_ns;
+	exits += thread->has_first_timer;
+	return exits * kernel->cfg.exit_ns;
 }
 
 void kernel_run(struct kernel *kernel, uint64_t until_ns)

@@ -3,7 +3,8 @@
  * sleeps and wake-ups. The plain model has one queue, first come, first served; fair.h has those of
  * Linux, a queue for each processor in the order of virtual run times. A machine may be slower or
  * faster than the one whose costs the programs state, and a hypervisor may take its processors away
- * now and then.
+ * now and then. It may also set the timers, send the interrupts and wake the processors of its
+ * virtual machine, each of which takes exit_ns.
  *
  * A thread is a function. The model calls it when the thread has a processor and has finished its
  * last operation, and the function returns the next one. The function's own work takes no time and
@@ -50,7 +51,7 @@ struct kernel_thread {
 	/* Processor time that the operation under way still takes. */
 	uint64_t left_ns;
 	/* The end of a wait, and whether it was reached. */
-	uint64_t until_ns;
+	uint64_t until_ns, wait_began_ns;
 	bool timed_out;
 	/* fair.c: the virtual run time, the virtual deadline, the time slice (0: the kernel's), and
 	 * how far before the average the thread was when its wait began. */
@@ -60,6 +61,8 @@ struct kernel_thread {
 	bool skipped;
 	/* fair.c: of the policy SCHED_BATCH; it preempts no thread when it wakes up. */
 	bool is_batch;
+	/* The end of its wait was the first timer of the processor. */
+	bool has_first_timer;
 };
 
 /* When a woken thread runs, where no processor is idle. */
@@ -88,6 +91,8 @@ struct kernel_cfg {
 	uint32_t scale_percent;
 	/* A hypervisor takes each processor away for this long, this often on average; 0: never. */
 	uint64_t stolen_ns, stolen_every_ns;
+	/* How long a virtual machine is left for each request to its host; 0: it is none. */
+	uint64_t exit_ns;
 	int num_cpus;
 	/* fair.h: between three and five quarters of it, by random numbers from the seed. */
 	uint64_t slice_ns, seed;
@@ -110,6 +115,10 @@ struct kernel_cpu {
 	uint64_t charged_ns;
 	/* When the next theft begins. */
 	uint64_t theft_ns;
+	/* It had nothing to do, and its host has halted it. */
+	bool is_halted;
+	/* The host answers a request until then. */
+	uint64_t exit_until_ns;
 };
 
 struct kernel {
@@ -134,8 +143,8 @@ void kernel_init(struct kernel *kernel, const struct kernel_cfg *cfg, uint64_t n
 void kernel_add(struct kernel *kernel, struct kernel_thread *thread);
 /* Runs all threads up to this time. */
 void kernel_run(struct kernel *kernel, uint64_t until_ns);
-/* The wait of the thread ends later. */
-void kernel_postpone(struct kernel *kernel, struct kernel_thread *thread, uint64_t until_ns);
+/* The wait of the thread ends later. Returns the processor time of the exits. */
+uint64_t kernel_postpone(struct kernel *kernel, struct kernel_thread *thread, uint64_t until_ns);
 bool kernel_may_use(const struct kernel_thread *thread, int cpu);
 /* Ends the thread's wait, if it waits. */
 void kernel_wake(struct kernel *kernel, struct kernel_thread *thread);

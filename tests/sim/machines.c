@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a conversation moves on machines of all kinds: messages per millisecond of virtual time, by
  * machine, programs and policy. Slow and fast processors, one to eight of them, strangers that
- * never sleep, a hypervisor that takes processors away, a clock that costs a microsecond, more
+ * never sleep, a hypervisor that takes processors away, or does what a machine of its own does with
+ * timers, interrupts and idle processors, a clock that costs a microsecond, more
  * programs than processors, a server of many, the ranks of a collective operation; run queues as
  * CFS and EEVDF have them (fair.h). Each figure is the mean of VARIANTS machines, each 1 % slower
  * than the last and with other time slices: on one machine threads of the same pace may lock into
@@ -40,7 +41,7 @@ struct machine {
 	const char *name;
 	int cpus;
 	uint32_t scale_percent, hogs, pairs;
-	uint64_t stolen_ns, stolen_every_ns, clock_ns;
+	uint64_t stolen_ns, stolen_every_ns, clock_ns, exit_ns;
 	bool pinned;
 	/* In place of pairs: clients of one server, or ranks. */
 	uint32_t crowd;
@@ -67,6 +68,14 @@ static const struct machine machines[] = {
 	  .stolen_ns = MS(2),
 	  .stolen_every_ns = MS(8),
 	  .run_ms = 200 },
+	{ .name = "2, virtual", .cpus = 2, .pairs = 1, .exit_ns = US(10), .run_ms = 100 },
+	{ .name = "1, virtual", .cpus = 1, .pairs = 1, .exit_ns = US(10), .run_ms = 50 },
+	{ .name = "2, virtual, 2 busy loops",
+	  .cpus = 2,
+	  .pairs = 1,
+	  .hogs = 2,
+	  .exit_ns = US(10),
+	  .run_ms = 500 },
 	{ .name = "2, 2 busy loops", .cpus = 2, .pairs = 1, .hogs = 2, .run_ms = 500 },
 	{ .name = "2, 8 busy loops", .cpus = 2, .pairs = 1, .hogs = 8, .run_ms = 1000 },
 	{ .name = "4, 2 busy loops", .cpus = 4, .pairs = 1, .hogs = 2, .run_ms = 100 },
@@ -94,6 +103,11 @@ static const struct machine machines[] = {
 	  .scale_percent = 2000,
 	  .crowd = 16,
 	  .run_ms = 400 },
+	{ .name = "2, virtual, crowd of 16",
+	  .cpus = 2,
+	  .crowd = 16,
+	  .exit_ns = US(10),
+	  .run_ms = 100 },
 	{ .name = "2, crowd 16, 2 busy loops", .cpus = 2, .crowd = 16, .hogs = 2, .run_ms = 500 },
 };
 
@@ -161,6 +175,7 @@ static void set_up(const struct machine *machine, const struct workload *workloa
 		.scale_percent = scale_percent * (100 + slower_percent) / 100,
 		.stolen_ns = machine->stolen_ns,
 		.stolen_every_ns = machine->stolen_every_ns,
+		.exit_ns = machine->exit_ns,
 		.slice_ns = SLICE_NS,
 		.slack_ns = SLACK_NS,
 		.seed = slower_percent,

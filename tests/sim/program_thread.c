@@ -139,9 +139,10 @@ static uint64_t postpone_background(struct actor *actor)
 
 	if (!until_ns)
 		return 0;
-	if (background->thread.state == KERNEL_WAITS)
-		kernel_postpone(&program->programs->kernel, &background->thread, until_ns);
-	return SET_TIMER_NS;
+	if (background->thread.state != KERNEL_WAITS)
+		return SET_TIMER_NS;
+	return SET_TIMER_NS +
+	       kernel_postpone(&program->programs->kernel, &background->thread, until_ns);
 }
 
 static struct kernel_next poll_ran(struct actor *actor)

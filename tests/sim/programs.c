@@ -48,7 +48,8 @@ struct program *programs_add(struct programs *programs)
 	program->engine_now_ns = programs->kernel.now_ns;
 	schedule_attached(&program->schedule, &program->presence);
 	schedule_start(&program->schedule, program_is_held, program);
-	schedule_background_started(&program->schedule, (uint32_t)programs->kernel.cfg.num_cpus, 0);
+	schedule_background_started(&program->schedule, (uint32_t)programs->kernel.cfg.num_cpus,
+				    2 * programs->kernel.cfg.exit_ns);
 	add_actor(program, &program->background, program_background_begins, KERNEL_ANY_CPU);
 	program->background.thread.slice_ns = SHORT_SLICE_NS;
 	return program;
