@@ -130,12 +130,14 @@
  * Where this thread may use one processor alone, as in a container, any poller is near for 640
  * units: the thread can run the engine only in the poller's place, and the wake-up that ends a step
  * back may keep the poller waiting for 64 units and more. Two such processes took 8.9 us for a way,
- * and 5.2 us with this rule. A poller that finds what arrives takes the background thread off the
- * link (WAKE_BACKGROUND): each packet would wake that thread for nothing, at the sender's cost. A
- * program that is about to sleep in the kernel brings it back. A server of many peers always has
- * packets: once the background thread takes them, the program finds completions at each poll and
- * never runs the engine, so there the thread leaves at once, and a poll that finds something shows
- * that the program polls.
+ * and 5.2 us with this rule. Elsewhere this thread may be late as well, and be the one that the
+ * poller waits for. So at the end of a step back a poller is near if it was near when the end was
+ * due, unless it waits its turn: others run then, late or not. A poller that finds what arrives
+ * takes the background thread off the link (WAKE_BACKGROUND): each packet would wake that thread
+ * for nothing, at the sender's cost. A program that is about to sleep in the kernel brings it back.
+ * A server of many peers always has packets: once the background thread takes them, the program
+ * finds completions at each poll and never runs the engine, so there the thread leaves at once, and
+ * a poll that finds something shows that the program polls.
  *
  * Steps back are of 160 units at first, twice as long each time that the program polled meanwhile,
  * up to 2560, and 2 ms at most. They stay short for 5 ms after a completion queue was armed: a

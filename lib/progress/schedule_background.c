@@ -132,9 +132,11 @@ static struct schedule_decision leave_to_pollers(struct schedule *s, uint64_t no
 	return step_back(s, now_ns, server_is_busy(s) ? STEP_BACK_LIMIT_NS : s->step_back_ns);
 }
 
-static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)
+/* near_at_ns: when a poller must have been near. */
+static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns,
+					    uint64_t near_at_ns)
 {
-	if (may_step_back(s, now_ns))
+	if (may_step_back(s, near_at_ns))
 		return leave_to_pollers(s, now_ns);
 	assert(!atomic_load(&s->stepping_back));
 	s->state = SCHEDULE_LISTENING;
@@ -172,6 +174,13 @@ static struct schedule_decision serve(struct schedule *s, uint64_t now_ns)
 	return decide(SCHEDULE_RUN_ENGINE);
 }
 
+/* When the step back was due to end: a late wake-up may have kept the poller waiting. Others run
+ * while a poller waits its turn, late or not. */
+static uint64_t was_due_ns(const struct schedule *s, uint64_t now_ns)
+{
+	return waits_turns(s) ? now_ns : min_u64(now_ns, s->due_ns);
+}
+
 static struct schedule_decision poller_seen(struct schedule *s, uint64_t now_ns)
 {
 	if (atomic_load(&s->stepping_back)) {
@@ -179,7 +188,7 @@ static struct schedule_decision poller_seen(struct schedule *s, uint64_t now_ns)
 					  units_up_to(s, STEP_BACK_MAX, STEP_BACK_LIMIT_NS));
 		atomic_store(&s->stepping_back, false);
 	}
-	return become_idle(s, now_ns);
+	return become_idle(s, now_ns, was_due_ns(s, now_ns));
 }
 
 /* The program found the last arrival and expects more: it polls, or is about to because it has just
@@ -218,7 +227,7 @@ struct schedule_decision schedule_background_next(struct schedule *s, uint64_t n
 	case SCHEDULE_SERVED_NOTHING: return decide_yield(s, false);
 	case SCHEDULE_IDLE:
 	case SCHEDULE_LISTENING:
-	case SCHEDULE_STEPPING_BACK: return become_idle(s, now_ns);
+	case SCHEDULE_STEPPING_BACK: return become_idle(s, now_ns, now_ns);
 	}
 	return decide(SCHEDULE_EXIT);
 }

@@ -17,43 +17,46 @@ static void step_back_is_over(void)
 	background();
 }
 
-/* The program has polled during the step back, and not since it lost the processor. */
-static void wakes_up_late(uint64_t us)
+/* A step back of 384 us ends, this long after the program's last poll. */
+static void ends_after_a_poll(uint64_t us)
 {
 	polls_packets(8);
+	for (int i = 0; i < 3; i++)
+		steps_back_beside_poller();
 	background();
-	pass(48 * US);
+	pass((384 - us) * US);
 	schedule_polled(&s, now_ns, PROGRAMS_CPU);
 	pass(us * US);
 	step_back_is_over();
 }
 
-START_TEST(a_late_wake_up_does_not_take_the_link_from_a_poller)
+#define STEPPED_BACK                                                                               \
+	"     0.0 program polls, finds 8 packets\n"                                                \
+	"     0.0 background -> STEP_BACK until 48.0\n"                                            \
+	"    48.0 background -> STEP_BACK until 144.0\n"                                           \
+	"   144.0 background -> STEP_BACK until 336.0\n"                                           \
+	"   336.0 background -> STEP_BACK until 720.0\n"
+
+START_TEST(a_poller_that_lost_its_processor_keeps_the_link)
 {
-	wakes_up_late(191);
-	expect("     0.0 program polls, finds 8 packets\n"
-	       "     0.0 background -> STEP_BACK until 48.0\n"
-	       "   239.0 background -> STEP_BACK until 335.0\n");
+	ends_after_a_poll(191);
+	expect(STEPPED_BACK "   720.0 background -> STEP_BACK until 1488.0\n");
 }
 END_TEST
 
-START_TEST(but_from_a_program_that_does_other_things)
+START_TEST(a_program_that_does_other_things_does_not)
 {
-	wakes_up_late(192);
-	expect("     0.0 program polls, finds 8 packets\n"
-	       "     0.0 background -> STEP_BACK until 48.0\n"
-	       "   240.0 background -> WAIT_ON_LINK\n");
+	ends_after_a_poll(192);
+	expect(STEPPED_BACK "   720.0 background -> WAIT_ON_LINK\n");
 }
 END_TEST
 
 /* There the thread runs beside the program. */
-START_TEST(with_two_processors_it_does_after_20_us)
+START_TEST(with_two_processors_it_keeps_the_link_for_20_us)
 {
 	schedule_background_started(&s, 2, 0);
-	wakes_up_late(40);
-	expect("     0.0 program polls, finds 8 packets\n"
-	       "     0.0 background -> STEP_BACK until 48.0\n"
-	       "    88.0 background -> WAIT_ON_LINK\n");
+	ends_after_a_poll(20);
+	expect(STEPPED_BACK "   720.0 background -> WAIT_ON_LINK\n");
 }
 END_TEST
 
@@ -108,9 +111,9 @@ int main(void)
 
 	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(tc, setup_one_cpu, NULL);
-	tcase_add_test(tc, a_late_wake_up_does_not_take_the_link_from_a_poller);
-	tcase_add_test(tc, but_from_a_program_that_does_other_things);
-	tcase_add_test(tc, with_two_processors_it_does_after_20_us);
+	tcase_add_test(tc, a_poller_that_lost_its_processor_keeps_the_link);
+	tcase_add_test(tc, a_program_that_does_other_things_does_not);
+	tcase_add_test(tc, with_two_processors_it_keeps_the_link_for_20_us);
 	tcase_add_test(tc, a_packet_is_left_to_the_poller);
 	tcase_add_test(tc, but_not_to_a_program_that_sleeps_or_waits_for_nothing_more);
 	return suite_run(suite);
