@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each deliberate fault of tests/sim/mutations.py has its place in the tree: the text stands there once, and the fault changes it."""
+"""Each deliberate fault of tests/sim/mutations*.py has its place in the tree: the text stands there once, and the fault changes it."""
 
 import os
 import sys
@@ -7,26 +7,28 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "sim"))
 from anchor import matches  # noqa: E402
 
-TABLE = "tests/sim/mutations.py"
+TABLES = ["tests/sim/mutations.py", "tests/sim/mutations_schedule.py"]
 
 
-def table(tree):
-    names = {}
-    exec(compile(tree.texts.get(TABLE, "MUTATIONS = []"), TABLE, "exec"), names)  # pylint: disable=exec-used
-    return names["MUTATIONS"]
+def rows(tree):
+    """Those of each table, with its name."""
+    for table in TABLES:
+        names = {}
+        exec(compile(tree.texts.get(table, "MUTATIONS = []"), table, "exec"), names)  # pylint: disable=exec-used
+        yield from ((table, *row) for row in names["MUTATIONS"])
 
 
 def check(tree, _context):
     complaints, seen = [], set()
-    for name, place, was, now, *_ in table(tree):
+    for table, name, place, was, now, *_ in rows(tree):
         file, _, function = place.partition(":")
         found = len(matches(tree.texts[file], function or None, was)) if file in tree.texts else 0
         if found != 1:
-            complaints.append(f"{TABLE}: {name}: its text stands in {place} {found} times, not once")
+            complaints.append(f"{table}: {name}: its text stands in {place} {found} times, not once")
         if was.split() == now.split():
-            complaints.append(f"{TABLE}: {name}: changes nothing")
+            complaints.append(f"{table}: {name}: changes nothing")
         if name in seen:
-            complaints.append(f"{TABLE}: {name}: the name is taken")
+            complaints.append(f"{table}: {name}: the name is taken")
         seen.add(name)
     return complaints
 
@@ -34,8 +36,8 @@ def check(tree, _context):
 FILE = "int a(int x)\n{\n\tif (x > 1 &&\n\t    x < 9)\n\t\treturn 1;\n\treturn 2;\n}\n\nint b(void)\n{\n\treturn 1;\n}\n"
 
 
-def tree_of(*rows):
-    return {"emu/a.c": FILE, TABLE: f"MUTATIONS = {list(rows)!r}\n"}
+def tree_of(*faults):
+    return {"emu/a.c": FILE} | {table: f"MUTATIONS = {list(faults[i::2])!r}\n" for i, table in enumerate(TABLES)}
 
 
 GOOD = [
