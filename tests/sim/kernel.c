@@ -195,10 +195,11 @@ static int find_cpu(const struct kernel *kernel, const struct kernel_thread *thr
 /* What runs on the stepping processor asks its host for something. */
 static void leave(struct kernel *kernel)
 {
-	struct kernel_cpu *cpu = &kernel->cpu[kernel->stepping];
+	struct kernel_cpu *cpu;
 
 	if (kernel->stepping < 0 || !kernel->cfg.exit_ns)
 		return;
+	cpu = &kernel->cpu[kernel->stepping];
 	if (cpu->exit_until_ns < kernel->now_ns)
 		cpu->exit_until_ns = kernel->now_ns;
 	cpu->exit_until_ns += kernel->cfg.exit_ns;
