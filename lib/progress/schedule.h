@@ -267,11 +267,11 @@ struct schedule {
 	/* When the engine is due after the last poll, which found nothing. 0: it found something,
 	 * or a thread has posted since. */
 	_Atomic uint64_t idle_until_ns;
-	/* From that time on a poll postpones the end of the background thread's step back, whose
-	 * length is postpone_by_ns; 0: none does. */
+	/* From that time on a poll calls schedule_postponed(); 0: none does. The length of the
+	 * background thread's step back. */
 	_Atomic uint64_t postpone_at_ns, postpone_by_ns;
-	/* The program has polled since then, as far as polls that came back to postpone show: it
-	 * was not away when they were due. */
+	/* The program has polled since then: it was not away when a poll was due to call
+	 * schedule_postponed(). */
 	_Atomic uint64_t polls_since_ns;
 	/* Slow polls in a row that did not back off, as the program seems to yield itself. */
 	_Atomic uint32_t looks;
@@ -376,9 +376,8 @@ struct schedule_decision schedule_looked(struct schedule *s, const struct schedu
 struct schedule_decision schedule_packet_arrived(struct schedule *s);
 /* Time of the last post or poll. */
 uint64_t schedule_active_at_ns(struct schedule *s);
-/* The program polls at now_ns: whether the background thread's step back is about to end. Then
- * schedule_postponed() returns its new end, if it has one, else 0. due_ns: when the engine is
- * due. */
+/* The program polls at now_ns: whether schedule_postponed() shall follow. It returns the new end of
+ * the background thread's step back, or 0 if the end stays. due_ns: when the engine is due. */
 static inline bool schedule_postpones(struct schedule *s, uint64_t now_ns)
 {
 	const uint64_t at_ns = atomic_load_explicit(&s->postpone_at_ns, memory_order_relaxed);

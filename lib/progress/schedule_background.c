@@ -22,7 +22,7 @@
 #define STEP_BACK_MIN 160u
 #define STEP_BACK_MAX 2560u
 
-/* A step back never delays a held ACK beyond the tick. */
+/* A step back that no poll postpones never delays a held ACK beyond the tick. */
 static_assert(STEP_BACK_MAX < TICK && STEP_BACK_LIMIT_NS < TICK_LIMIT_NS,
 	      "a step back ends before the next tick");
 

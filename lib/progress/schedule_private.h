@@ -15,7 +15,7 @@
 #define STEP_BACK_ARRIVALS 8u
 /* A yield that lasts longer shows that a program spins: an interrupt takes no longer. */
 #define YIELD_WANTED 32u
-/* When no thread polls, ACKs are held no longer than this. */
+/* When no thread polls, ACKs are held no longer than this, once a postponed step back is over. */
 #define TICK   3200u
 #define RESEND 320u
 

@@ -192,7 +192,7 @@ static int find_cpu(const struct kernel *kernel, const struct kernel_thread *thr
 	return ret;
 }
 
-/* What runs on the stepping processor asks its host for something. */
+/* The stepping processor's thread asks the host for something. */
 static void leave(struct kernel *kernel)
 {
 	struct kernel_cpu *cpu;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a conversation moves on machines of all kinds: messages per millisecond of virtual time, by
  * machine, programs and policy. Slow and fast processors, one to eight of them, strangers that
- * never sleep, a hypervisor that takes processors away, or does what a machine of its own does with
- * timers, interrupts and idle processors, a clock that costs a microsecond, more
+ * never sleep, a hypervisor that takes processors away, one that sets the timers, sends the
+ * interrupts and wakes the processors, a clock that costs a microsecond, more
  * programs than processors, a server of many, the ranks of a collective operation; run queues as
  * CFS and EEVDF have them (fair.h). Each figure is the mean of VARIANTS machines, each 1 % slower
  * than the last and with other time slices: on one machine threads of the same pace may lock into

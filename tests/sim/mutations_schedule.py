@@ -51,7 +51,7 @@ MUTATIONS = [
     ("one_processor_as_two", "lib/progress/schedule_background.c:poller_is_near", "s->has_one_cpu ?", "false ?",
      "in a container of one processor the thread takes the packets of a poller that it kept waiting", "schedule_one_cpu"),
     ("lingers_beside_its_peer", "lib/progress/schedule_background.c:learn_to_linger", " && !peer_was_here(s)", "",
-     "the thread serves on on the processor that its peer needs", "schedule_linger"),
+     "the thread keeps the processor that its peer needs", "schedule_linger"),
     ("timer_not_measured", "lib/progress/thread.c", "schedule_background_started(&progress->schedule, num_cpus, measure_timer(progress));",
      "schedule_background_started(&progress->schedule, num_cpus, 0);", "timers seem cheap on each machine", "background_watches"),
 ]
